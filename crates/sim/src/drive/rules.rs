@@ -18,7 +18,7 @@ use crate::reads::{Algorithm, Fidelity};
 use crate::reliability::RberConfig;
 use crate::units::SECTOR_BYTES;
 
-/// Slots of a superblock, at most: 64 GiB of 4 KiB units. Greedy keeps a ring for each count.
+/// Slots of a superblock, at most: 64 GiB of 4 KiB units. Greedy keeps a stack for each count.
 const SLOTS_MAX: u64 = 1 << 24;
 
 impl DeviceConfig {

@@ -198,7 +198,7 @@ impl Ftl {
                     translation.prefetch(lpn);
                 }
             }
-            Touched::Page => self.books.map.prefetch_page(lpn),
+            Touched::Page => _ = self.books.map.prefetch_page(lpn),
         }
     }
 

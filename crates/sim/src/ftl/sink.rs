@@ -48,7 +48,7 @@ pub trait FlashSink {
     /// The out-of-band areas of a block will be looked at soon.
     #[inline]
     fn expect_block(&self, block: BlockId) {
-        self.media().prefetch_oob(block);
+        self.media().prefetch_block(block);
     }
     /// A page is read.
     fn read(&mut self, ppn: Ppn, source: Source);

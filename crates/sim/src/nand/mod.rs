@@ -397,9 +397,10 @@ impl Media {
         &self.oob[slot..slot + self.geometry.pages_per_block as usize]
     }
 
-    /// Asks for the out-of-band areas of a block.
+    /// Asks for what the collection of a block reads: its out-of-band areas, and how worn it is.
     #[inline]
-    pub fn prefetch_oob(&self, block: BlockId) {
+    pub fn prefetch_block(&self, block: BlockId) {
+        prefetch_at(&self.erase_counts, self.place(block));
         for line in self.oob_of_block(block).chunks(16) {
             prefetch_at(line, 0);
         }

@@ -1,26 +1,30 @@
 //! Collects the block with the fewest live pages: optimal for uniform writes (Hu & Haas 2010; Yang
 //! & Zhu 2014).
 //!
-//! Only the emptiest blocks are kept in order. Those with at most `listed_limit` live pages hang in
-//! one ring per live count; a dying page moves its block one ring down, in constant time, and among
-//! equals the block that reached its count last goes first (the published hot/cold figures assume
-//! so). All others are merely marked as candidates, so that most dying pages cost one comparison.
-//! When the rings run empty the limit is raised until an eighth of the blocks is listed; when more
-//! than half are, the fullest rings are dropped as long as an eighth stays. So a pass over all
-//! blocks is paid for by as many choices or deaths. Rings run through one array: a node per block,
-//! then an anchor per count.
+//! Only the emptiest blocks are kept in order. Those with at most `listed_limit` live pages are in
+//! one stack per live count; a block whose page dies is put on the stack below, in constant time,
+//! and among equals the block that reached its count last goes first (the published hot/cold
+//! figures assume so). All others are merely marked as candidates, so that most dying pages cost
+//! one comparison. When the stacks run empty the limit is raised until an eighth of the blocks is
+//! listed; when more than half are, the fullest stacks are dropped as long as an eighth stays. So a
+//! pass over all blocks is paid for by as many choices or deaths.
 //!
 //! ```text
-//! anchor[222] ⇄ block 17 ⇄ block 4 ⇄ anchor[222]     ← lowest: choose takes block 4
-//! anchor[223] ⇄ block 9 ⇄ anchor[223]                   listed_limit = 223
+//! stack[222]  17  4̶  9  4        ← lowest: choose takes block 4
+//! stack[223]  4̶  31             listed_limit = 223; 4 has left its entry here
 //! blocks 3, 8, 11, …: candidates with more live pages
 //! ```
+//! A block that leaves a stack leaves its entry there: it is known by not being the place that is
+//! noted for the block, and dropped when the stack is full. So a death touches the memory of its
+//! block alone. Taken out of a linked ring, it would touch that of two neighbours too, and on a
+//! drive of 64 M pages none of it is in the caches.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{BlockView, BuildContext, GcPolicy};
 use crate::config::ConfigError;
+use crate::memory::prefetch_at;
 
 /// No parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,25 +41,35 @@ impl GreedyConfig {
     }
 }
 
-/// A block's place in its ring; `next` is `ABSENT` for blocks that are no candidates and `UNLISTED`
-/// for candidates in no ring.
-#[derive(Clone, Copy)]
-struct Node {
-    next: u32,
-    previous: u32,
+/// Where a block is: the stack, `ABSENT` for blocks that are no candidates and `UNLISTED` for
+/// candidates in no stack; and which entry of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    stack: u32,
+    entry: u32,
 }
 
 const ABSENT: u32 = u32::MAX;
 const UNLISTED: u32 = u32::MAX - 1;
 
-/// Notes about the position of candidates, in addition to the rings; the built-in policy keeps
+/// The blocks of one live count, the last that reached it last.
+#[derive(Default)]
+struct Stack {
+    entries: Vec<u32>,
+    /// Entries of blocks that are here; the others have left.
+    held: u32,
+    /// Entries in front that are known to have left.
+    passed: u32,
+}
+
+/// Notes about the position of candidates, in addition to the stacks; the built-in policy keeps
 /// none.
 pub trait Notes: Send {
-    /// It hangs last in the ring of `live_count`.
+    /// It is last in the stack of `live_count`.
     #[inline]
     fn listed(&mut self, _block: u32, _live_count: u32) {}
 
-    /// It is a candidate in no ring.
+    /// It is a candidate in no stack.
     #[inline]
     fn unlisted(&mut self, _block: u32) {}
 
@@ -69,124 +83,164 @@ impl Notes for () {}
 /// See the module.
 pub struct Greedy<N = ()> {
     pub(super) notes: N,
-    nodes: Vec<Node>,
-    block_count: u32,
+    places: Vec<Place>,
+    stacks: Vec<Stack>,
     pages_per_block: u32,
-    /// Largest number of live pages of the candidates in rings.
+    /// Largest number of live pages of the candidates in stacks.
     listed_limit: u32,
-    /// No ring below this count has members.
+    /// No stack below this count has members.
     lowest: u32,
-    /// Blocks in rings, in all and by live count.
+    /// Blocks in stacks.
     listed_count: u32,
-    ring_counts: Vec<u32>,
 }
 
 impl<N: Notes> Greedy<N> {
     pub(super) fn new(block_count: u32, pages_per_block: u32, notes: N) -> Self {
-        let mut nodes = vec![Node { next: ABSENT, previous: ABSENT }; block_count as usize];
-        let anchors = block_count..=block_count + pages_per_block;
-        nodes.extend(anchors.map(|anchor| Node { next: anchor, previous: anchor }));
         Self {
             notes,
-            nodes,
-            block_count,
+            places: vec![Place { stack: ABSENT, entry: 0 }; block_count as usize],
+            stacks: (0..=pages_per_block).map(|_| Stack::default()).collect(),
             pages_per_block,
             listed_limit: 0,
             lowest: 0,
             listed_count: 0,
-            ring_counts: vec![0; pages_per_block as usize + 1],
         }
     }
 
-    fn is_listed(&self, block: u32) -> bool {
-        self.nodes[block as usize].next < UNLISTED
+    fn block_count(&self) -> u32 {
+        self.places.len() as u32
     }
 
-    /// Takes a block out of the ring of `live_count`.
-    #[inline]
-    fn unlink(&mut self, block: u32, live_count: u32) {
-        let Node { next, previous } = self.nodes[block as usize];
-        self.nodes[previous as usize].next = next;
-        self.nodes[next as usize].previous = previous;
-        self.listed_count -= 1;
-        self.ring_counts[live_count as usize] -= 1;
+    fn is_unlisted(&self, block: u32) -> bool {
+        self.places[block as usize].stack == UNLISTED
     }
 
+    fn set_unlisted(&mut self, block: u32) {
+        self.places[block as usize].stack = UNLISTED;
+        self.notes.unlisted(block);
+    }
+
+    /// The blocks of a stack, the first that joined it first.
+    fn members(&self, stack: u32) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        let entries = self.stacks[stack as usize].entries.iter().enumerate();
+        entries
+            .filter(move |&(entry, &block)| {
+                self.places[block as usize] == Place { stack, entry: entry as u32 }
+            })
+            .map(|(_, &block)| block)
+    }
+
+    /// Puts a block on the stack of `live_count`; the entry that it has elsewhere is one no more.
     #[inline]
-    fn push_back(&mut self, block: u32, live_count: u32) {
-        let anchor = self.block_count + live_count;
-        let last = self.nodes[anchor as usize].previous;
-        self.nodes[block as usize] = Node { next: anchor, previous: last };
-        self.nodes[last as usize].next = block;
-        self.nodes[anchor as usize].previous = block;
+    fn push(&mut self, block: u32, live_count: u32) {
+        let stack = &self.stacks[live_count as usize];
+        if stack.entries.len() == stack.entries.capacity() {
+            self.make_room(live_count);
+        }
+        let stack = &mut self.stacks[live_count as usize];
+        let entry = stack.entries.len() as u32;
+        self.places[block as usize] = Place { stack: live_count, entry };
+        stack.entries.push(block);
+        stack.held += 1;
         self.lowest = self.lowest.min(live_count);
-        self.listed_count += 1;
-        self.ring_counts[live_count as usize] += 1;
         self.notes.listed(block, live_count);
+    }
+
+    /// Drops the entries of blocks that have left a full stack. If they were few it grows, so that
+    /// looking through a stack is paid for by as many blocks that joined it.
+    #[cold]
+    fn make_room(&mut self, live_count: u32) {
+        const AHEAD: usize = 16;
+        let Stack { entries, passed, .. } = &mut self.stacks[live_count as usize];
+        let mut next = 0;
+        // Without a branch on `is_here`, which no processor could predict.
+        for entry in 0..entries.len() {
+            if let Some(&coming) = entries.get(entry + AHEAD) {
+                prefetch_at(&self.places, coming as usize);
+            }
+            let block = entries[entry];
+            let place = &mut self.places[block as usize];
+            let is_here = *place == Place { stack: live_count, entry: entry as u32 };
+            place.entry = if is_here { next } else { place.entry };
+            entries[next as usize] = block;
+            next += u32::from(is_here);
+        }
+        entries.truncate(next as usize);
+        *passed = 0;
+        if entries.len() > entries.capacity() / 2 || entries.capacity() == 0 {
+            entries.reserve_exact(entries.capacity().max(8));
+        }
     }
 
     fn insert(&mut self, block: u32, live_count: u32) {
         if live_count <= self.listed_limit {
-            self.push_back(block, live_count);
+            self.listed_count += 1;
+            self.push(block, live_count);
         } else {
-            self.nodes[block as usize].next = UNLISTED;
-            self.notes.unlisted(block);
+            self.set_unlisted(block);
         }
     }
 
-    /// The block that joined the lowest ring last; of empty blocks the first.
+    /// The block that joined the lowest stack last; of empty blocks the first.
     fn emptiest_listed(&mut self) -> Option<u32> {
         if self.listed_count == 0 {
             return None;
         }
-        loop {
-            let anchor = self.nodes[(self.block_count + self.lowest) as usize];
-            // Empty blocks cost nothing to collect: taken in turn, they wear evenly.
-            let chosen = if self.lowest == 0 { anchor.next } else { anchor.previous };
-            if chosen < self.block_count {
-                return Some(chosen);
-            }
+        while self.stacks[self.lowest as usize].held == 0 {
             self.lowest += 1;
         }
+        let stack = self.lowest;
+        let Stack { entries, passed, .. } = &mut self.stacks[stack as usize];
+        loop {
+            // Empty blocks cost nothing to collect: taken in turn, they wear evenly.
+            let entry = if stack == 0 { *passed } else { entries.len() as u32 - 1 };
+            let block = entries[entry as usize];
+            if self.places[block as usize] == (Place { stack, entry }) {
+                return Some(block);
+            }
+            if stack == 0 {
+                *passed += 1;
+            } else {
+                entries.pop();
+            }
+        }
+    }
+
+    /// Blocks that are listed at least: an eighth of them.
+    fn enough(&self) -> u32 {
+        self.block_count() / 8
     }
 
     /// Lists the emptiest unlisted candidates; none is listed before.
     #[cold]
     fn raise_limit(&mut self, view: &BlockView) {
         let mut blocks_with = vec![0_u32; self.pages_per_block as usize + 1];
-        for (node, &live_count) in self.nodes.iter().zip(view.live_counts) {
-            blocks_with[live_count as usize] += u32::from(node.next == UNLISTED);
+        for (place, &live_count) in self.places.iter().zip(view.live_counts) {
+            blocks_with[live_count as usize] += u32::from(place.stack == UNLISTED);
         }
-        let enough = (self.block_count / 8).max(1);
         let mut listed = 0;
         let limit = blocks_with.iter().position(|&blocks| {
             listed += blocks;
-            listed >= enough
+            listed >= self.enough().max(1)
         });
         self.listed_limit = limit.map_or(self.pages_per_block, |limit| limit as u32);
         self.lowest = self.pages_per_block;
-        for block in 0..self.block_count {
+        for block in 0..self.block_count() {
             let live_count = view.live_counts[block as usize];
-            if self.nodes[block as usize].next == UNLISTED && live_count <= self.listed_limit {
-                self.push_back(block, live_count);
+            if self.is_unlisted(block) && live_count <= self.listed_limit {
+                self.insert(block, live_count);
             }
         }
     }
 
-    /// Drops the fullest rings as long as an eighth of the blocks stays listed.
+    /// Drops the fullest stacks as long as an eighth of the blocks stays listed.
     #[cold]
     fn lower_limit(&mut self) {
-        while self.listed_count - self.ring_counts[self.listed_limit as usize]
-            >= self.block_count / 8
-        {
-            let anchor = self.block_count + self.listed_limit;
-            let mut block = self.nodes[anchor as usize].next;
-            while block != anchor {
-                self.notes.unlisted(block);
-                block = std::mem::replace(&mut self.nodes[block as usize].next, UNLISTED);
-            }
-            self.nodes[anchor as usize] = Node { next: anchor, previous: anchor };
-            self.listed_count -= std::mem::take(&mut self.ring_counts[self.listed_limit as usize]);
+        while self.listed_count - self.stacks[self.listed_limit as usize].held >= self.enough() {
+            let members: Vec<u32> = self.members(self.listed_limit).collect();
+            members.into_iter().for_each(|block| self.set_unlisted(block));
+            let dropped = std::mem::take(&mut self.stacks[self.listed_limit as usize]);
+            self.listed_count -= dropped.held;
             self.listed_limit -= 1;
         }
     }
@@ -196,7 +250,7 @@ impl<N: Notes> Greedy<N> {
     pub(super) fn prepare(&mut self, view: &BlockView) {
         if self.listed_count == 0 {
             self.raise_limit(view);
-        } else if self.listed_count > self.block_count / 2 {
+        } else if self.listed_count > self.block_count() / 2 {
             self.lower_limit();
         }
     }
@@ -207,31 +261,21 @@ impl<N: Notes> Greedy<N> {
     }
 
     pub(super) fn is_candidate(&self, block: u32) -> bool {
-        self.nodes[block as usize].next != ABSENT
+        self.places[block as usize].stack != ABSENT
     }
 
-    /// The candidates, ring by ring in the order in which they would be taken; those in no ring
+    /// The candidates, stack by stack in the order in which they would be taken; those in no stack
     /// follow in the order in which they would be taken among equals.
     pub(super) fn order(&self, into: &mut Vec<u32>) {
         into.clear();
         for live_count in self.lowest..=self.listed_limit {
-            let anchor = self.block_count + live_count;
-            let onward = |node: u32| {
-                let node = self.nodes[node as usize];
-                if live_count == 0 {
-                    node.next
-                } else {
-                    node.previous
-                }
-            };
-            let mut block = onward(anchor);
-            while block != anchor {
-                into.push(block);
-                block = onward(block);
+            if live_count == 0 {
+                into.extend(self.members(live_count));
+            } else {
+                into.extend(self.members(live_count).rev());
             }
         }
-        let unlisted = |block: &u32| self.nodes[*block as usize].next == UNLISTED;
-        into.extend((0..self.block_count).rev().filter(unlisted));
+        into.extend((0..self.block_count()).rev().filter(|&block| self.is_unlisted(block)));
     }
 }
 
@@ -241,22 +285,31 @@ impl<N: Notes> GcPolicy for Greedy<N> {
     }
 
     #[inline]
-    fn invalidated(&mut self, block: u32, live_count: u32, died: u32, _now: u64) {
+    fn invalidated(&mut self, block: u32, live_count: u32, _died: u32, _now: u64) {
         if live_count > self.listed_limit {
             return;
         }
-        match self.nodes[block as usize].next {
-            ABSENT => {}
-            UNLISTED => self.push_back(block, live_count),
-            _ => {
-                self.unlink(block, live_count + died);
-                self.push_back(block, live_count);
-            }
+        match self.places[block as usize].stack {
+            ABSENT => return,
+            UNLISTED => self.listed_count += 1,
+            stack => self.stacks[stack as usize].held -= 1,
         }
+        self.push(block, live_count);
     }
 
     fn report_limit(&self) -> u32 {
         self.listed_limit
+    }
+
+    #[inline]
+    fn prefetch(&self, block: u32) {
+        prefetch_at(&self.places, block as usize);
+    }
+
+    /// The last entry of the lowest stack, whose block has seldom left it.
+    fn likely_next(&self) -> Option<u32> {
+        let listed = self.stacks.get(self.lowest as usize..=self.listed_limit as usize)?;
+        listed.iter().find(|stack| stack.held > 0)?.entries.last().copied()
     }
 
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
@@ -266,31 +319,27 @@ impl<N: Notes> GcPolicy for Greedy<N> {
         Some(victim)
     }
 
-    fn remove(&mut self, block: u32, live_count: u32) {
-        assert!(self.nodes[block as usize].next != ABSENT, "block {block} is not a candidate");
-        if self.is_listed(block) {
-            self.unlink(block, live_count);
+    fn remove(&mut self, block: u32, _live_count: u32) {
+        let place = &mut self.places[block as usize];
+        let stack = std::mem::replace(&mut place.stack, ABSENT);
+        assert!(stack != ABSENT, "block {block} is not a candidate");
+        if stack != UNLISTED {
+            self.stacks[stack as usize].held -= 1;
+            self.listed_count -= 1;
         }
-        self.nodes[block as usize].next = ABSENT;
         self.notes.gone(block);
     }
 
-    /// The limit, the unlisted candidates and `u64::MAX`; then pairs of live count and block, ring
-    /// by ring.
+    /// The limit, the unlisted candidates and `u64::MAX`; then pairs of live count and block, stack
+    /// by stack.
     fn save(&self) -> Vec<u64> {
         let mut numbers = vec![u64::from(self.listed_limit)];
-        let blocks = 0..self.block_count;
-        numbers.extend(
-            blocks.filter(|&block| self.nodes[block as usize].next == UNLISTED).map(u64::from),
-        );
+        let unlisted = (0..self.block_count()).filter(|&block| self.is_unlisted(block));
+        numbers.extend(unlisted.map(u64::from));
         numbers.push(u64::MAX);
         for live_count in 0..=self.listed_limit {
-            let anchor = self.block_count + live_count;
-            let mut block = self.nodes[anchor as usize].next;
-            while block != anchor {
-                numbers.extend([u64::from(live_count), u64::from(block)]);
-                block = self.nodes[block as usize].next;
-            }
+            let members = self.members(live_count);
+            numbers.extend(members.flat_map(|it| [u64::from(live_count), u64::from(it)]));
         }
         numbers
     }
@@ -302,22 +351,21 @@ impl<N: Notes> GcPolicy for Greedy<N> {
             return false;
         }
         self.listed_limit = limit as u32;
-        let is_new = |nodes: &[Node], count: u32, block: u64| {
-            block < u64::from(count) && nodes[block as usize].next == ABSENT
+        let is_new = |places: &[Place], block: u64| {
+            block < places.len() as u64 && places[block as usize].stack == ABSENT
         };
         for &block in &rest[..end] {
-            if !is_new(&self.nodes, self.block_count, block) {
+            if !is_new(&self.places, block) {
                 return false;
             }
-            self.nodes[block as usize].next = UNLISTED;
-            self.notes.unlisted(block as u32);
+            self.set_unlisted(block as u32);
         }
         let pairs = rest[end + 1..].chunks_exact(2);
         pairs.remainder().is_empty()
             && pairs.into_iter().all(|pair| {
-                let fits = pair[0] <= limit && is_new(&self.nodes, self.block_count, pair[1]);
+                let fits = pair[0] <= limit && is_new(&self.places, pair[1]);
                 if fits {
-                    self.push_back(pair[1] as u32, pair[0] as u32);
+                    self.insert(pair[1] as u32, pair[0] as u32);
                 }
                 fits
             })

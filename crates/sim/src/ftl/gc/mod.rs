@@ -92,6 +92,15 @@ pub trait GcPolicy: Send {
     /// The next victim, which is not a candidate any more; `None` without candidates.
     fn choose(&mut self, view: &BlockView) -> Option<u32>;
 
+    /// Prefetches the memory that a death in this block will touch.
+    fn prefetch(&self, _block: u32) {}
+
+    /// The block that would be chosen now, if that is known without looking: memory that its
+    /// collection will touch is prefetched, and nothing else depends on it.
+    fn likely_next(&self) -> Option<u32> {
+        None
+    }
+
     /// Number of candidates that a controller with this policy examines for a choice: all, if it
     /// keeps them in no order. The sink decides the cost.
     fn candidates_examined(&self, candidates: u32) -> u32 {

@@ -1,7 +1,7 @@
 //! Asks code outside the simulator for the victim: a policy written in Python, or a native
 //! function.
 //!
-//! The candidates are kept here, in the rings of the built-in `greedy`, and a choice is checked
+//! The candidates are kept here, in the stacks of the built-in `greedy`, and a choice is checked
 //! before anything is done with it:
 //!
 //! ```text
@@ -115,7 +115,7 @@ pub struct PoolView<'a> {
     pub ranks: &'a [i64],
     /// The use of each block.
     pub states: &'a [BlockState],
-    rings: &'a Greedy<Ranks>,
+    stacks: &'a Greedy<Ranks>,
 }
 
 /// The rank of a block that is no candidate.
@@ -127,7 +127,7 @@ const NAMED_MAX: usize = 8;
 impl PoolView<'_> {
     /// The candidates; among equal live counts, the one that `greedy` takes comes first.
     pub fn order(&self, into: &mut Vec<u32>) {
-        self.rings.order(into);
+        self.stacks.order(into);
     }
 
     /// How many candidates there are, and the first of them.
@@ -146,7 +146,7 @@ impl PoolView<'_> {
         let last = self.shape.block_count - 1;
         let state = match u32::try_from(chosen).ok().filter(|&block| block <= last) {
             None => format!("out of range: die {die} has blocks 0 to {last}"),
-            Some(block) if self.rings.is_candidate(block) => return None,
+            Some(block) if self.stacks.is_candidate(block) => return None,
             Some(block) => match self.states[block as usize] {
                 BlockState::Erased => "erased",
                 BlockState::Open => "open",
@@ -192,7 +192,7 @@ impl Notes for Ranks {
 
 /// See the module.
 struct Outside {
-    rings: Greedy<Ranks>,
+    stacks: Greedy<Ranks>,
     shape: PoolShape,
     closed_at: Vec<u64>,
     chooser: Option<Box<dyn Chooser>>,
@@ -203,7 +203,7 @@ impl Outside {
         let (blocks, pages) = (context.block_count, context.pages_per_block);
         let ranks = Ranks { ranks: vec![NO_RANK; blocks as usize], joined: 0 };
         Self {
-            rings: Greedy::new(blocks, pages, ranks),
+            stacks: Greedy::new(blocks, pages, ranks),
             shape: PoolShape { die: context.die, block_count: blocks, pages_per_block: pages },
             closed_at: vec![0; blocks as usize],
             chooser: None,
@@ -219,9 +219,9 @@ impl Outside {
             live_counts: view.live_counts,
             erase_counts: view.erase_counts,
             closed_at: &self.closed_at,
-            ranks: &self.rings.notes.ranks,
+            ranks: &self.stacks.notes.ranks,
             states: view.states,
-            rings: &self.rings,
+            stacks: &self.stacks,
         };
         let chosen = chooser.choose(&view)?;
         if let Some(objection) = view.objection(chosen) {
@@ -235,49 +235,53 @@ impl Outside {
 impl GcPolicy for Outside {
     fn closed(&mut self, block: u32, live_count: u32, now: u64) {
         self.closed_at[block as usize] = now;
-        self.rings.closed(block, live_count, now);
+        self.stacks.closed(block, live_count, now);
     }
 
     #[inline]
     fn invalidated(&mut self, block: u32, live_count: u32, died: u32, now: u64) {
-        self.rings.invalidated(block, live_count, died, now);
+        self.stacks.invalidated(block, live_count, died, now);
     }
 
     fn report_limit(&self) -> u32 {
-        self.rings.report_limit()
+        self.stacks.report_limit()
+    }
+
+    fn prefetch(&self, block: u32) {
+        self.stacks.prefetch(block);
     }
 
     fn choose(&mut self, view: &BlockView) -> Option<u32> {
-        self.rings.prepare(view);
-        if self.rings.is_empty() {
+        self.stacks.prepare(view);
+        if self.stacks.is_empty() {
             return None;
         }
-        let Some(victim) = self.ask(view) else { return self.rings.choose(view) };
-        self.rings.remove(victim, view.live_counts[victim as usize]);
+        let Some(victim) = self.ask(view) else { return self.stacks.choose(view) };
+        self.stacks.remove(victim, view.live_counts[victim as usize]);
         Some(victim)
     }
 
     fn remove(&mut self, block: u32, live_count: u32) {
-        self.rings.remove(block, live_count);
+        self.stacks.remove(block, live_count);
     }
 
     fn connect_choosers(&mut self, choosers: &dyn Choosers) {
         self.chooser = Some(choosers.chooser(self.shape));
     }
 
-    /// When each block was closed; then the rings.
+    /// When each block was closed; then the stacks.
     fn save(&self) -> Vec<u64> {
         let mut numbers = self.closed_at.clone();
-        numbers.extend(self.rings.save());
+        numbers.extend(self.stacks.save());
         numbers
     }
 
     fn restore(&mut self, numbers: &[u64]) -> bool {
-        let Some((closed_at, rings)) = numbers.split_at_checked(self.closed_at.len()) else {
+        let Some((closed_at, stacks)) = numbers.split_at_checked(self.closed_at.len()) else {
             return false;
         };
         self.closed_at.copy_from_slice(closed_at);
-        self.rings.restore(rings)
+        self.stacks.restore(stacks)
     }
 }
 

@@ -63,6 +63,10 @@ impl Order {
     /// Where the entry of a logical page is.
     #[inline]
     fn place(self, lpn: u32) -> u32 {
+        // The case of the largest pools, without a way through all kinds of turns.
+        if matches!(self.turns, Turns::One) {
+            return lpn;
+        }
         let (die, index) = self.turns.place(lpn);
         die * self.entries + index
     }
@@ -231,15 +235,15 @@ impl Map {
         prefetch_at(&self.l2p, self.place(lpn));
     }
 
-    /// Prefetches the memory that an overwrite of a coming address will touch; its L2P entry should
-    /// already be in the processor's cache.
+    /// Prefetches the memory that an overwrite of a coming address will touch, and returns the
+    /// block in which a page will die; its L2P entry should already be in the processor's cache.
     #[inline]
-    pub(crate) fn prefetch_page(&self, lpn: Lpn) {
-        let ppn = self.l2p[self.place(lpn)];
-        if ppn != UNMAPPED {
-            prefetch_at(&self.live, self.word_of(Ppn(ppn)));
-            prefetch_at(&self.live_counts, self.block_place(self.geometry.block_of(Ppn(ppn))));
-        }
+    pub(crate) fn prefetch_page(&self, lpn: Lpn) -> Option<BlockId> {
+        let ppn = self.find(lpn)?;
+        let block = self.geometry.block_of(ppn);
+        prefetch_at(&self.live, self.word_of(ppn));
+        prefetch_at(&self.live_counts, self.block_place(block));
+        Some(block)
     }
 
     /// Live pages of a block.
@@ -324,9 +328,16 @@ impl Map {
     /// Points logical pages that were taken by a collection at consecutive pages of a block.
     #[inline]
     pub(crate) fn rebind_run(&mut self, lpns: &[u32], target: Ppn) {
-        for (&lpn, ppn) in lpns.iter().zip(target.0..) {
-            let place = self.place(Lpn(lpn));
-            self.l2p[place] = ppn;
+        // Held here, or the compiler would load each again behind every store.
+        let (order, base, l2p) = (self.order, self.base.entry, &mut self.l2p[..]);
+        if matches!(order.turns, Turns::One) {
+            for (&lpn, ppn) in lpns.iter().zip(target.0..) {
+                l2p[lpn as usize] = ppn;
+            }
+        } else {
+            for (&lpn, ppn) in lpns.iter().zip(target.0..) {
+                l2p[(order.place(lpn) - base) as usize] = ppn;
+            }
         }
     }
 
@@ -461,14 +472,8 @@ impl Map {
     /// Prefetches the L2P entries of pages of one die.
     #[inline]
     fn prefetch_entries(&self, lpns: &[u32]) {
-        if self.order.turns == Turns::One {
-            for &lpn in lpns {
-                prefetch_at(&self.l2p, lpn as usize);
-            }
-        } else {
-            for &lpn in lpns {
-                self.prefetch_entry(Lpn(lpn));
-            }
+        for &lpn in lpns {
+            self.prefetch_entry(Lpn(lpn));
         }
     }
 

@@ -224,6 +224,17 @@ impl Log {
         }
     }
 
+    /// Prefetches what the death of a page of a block will touch.
+    #[inline]
+    pub(super) fn prefetch(&self, block: BlockId) {
+        self.policy.prefetch(block.0 - self.first_block);
+    }
+
+    /// The block that will be collected next, if nothing changes until then.
+    pub(super) fn likely_victim(&self) -> Option<BlockId> {
+        self.policy.likely_next().map(|block| BlockId(self.first_block + block))
+    }
+
     /// Continues after a full stretch of a stream's open block: programs its parity page, or closes
     /// the block at its end.
     pub(crate) fn close_full<S: FlashSink>(

@@ -46,6 +46,9 @@ pub const ENTRY_AHEAD: usize = 48;
 /// Pages or commands ahead at which it asks for what the entry names.
 pub const PAGE_AHEAD: usize = 24;
 
+/// Pages before a collection at which a list of writes asks for the likely victim.
+const VICTIM_AHEAD: usize = 12;
+
 /// See the module.
 pub(crate) struct Pool {
     pub(crate) log: Log,
@@ -141,11 +144,21 @@ impl Pool {
             let count = (lpns.len() - done).min(room);
             self.log.frontiers[stream].next += count as u32;
             let limit = done + count;
-            for (place, ppn) in (done..limit).zip(first..) {
-                Self::look_ahead(books, lpns, place);
-                if let Some(old) = books.map.bind(Lpn(lpns[place]), Ppn(ppn)) {
-                    let (block, live_count) = books.map.kill(old);
-                    self.log.note_dead(block, live_count, 1, clock(place) + 1);
+            let mut ppn = first;
+            // The next victim is known only when the last pages before its collection have died.
+            for end in [limit.saturating_sub(VICTIM_AHEAD).max(done), limit] {
+                for place in (done + (ppn - first) as usize)..end {
+                    if let Some(coming) = Self::look_ahead(books, lpns, place) {
+                        self.log.prefetch(coming);
+                    }
+                    if let Some(old) = books.map.bind(Lpn(lpns[place]), Ppn(ppn)) {
+                        let (block, live_count) = books.map.kill(old);
+                        self.log.note_dead(block, live_count, 1, clock(place) + 1);
+                    }
+                    ppn += 1;
+                }
+                if let Some(victim) = self.log.likely_victim().filter(|_| end < limit) {
+                    sink.expect_block(victim);
                 }
             }
             sink.program_pages(Ppn(first), &lpns[done..limit]);
@@ -174,15 +187,14 @@ impl Pool {
         (lpns.len(), Ok(()))
     }
 
-    /// Asks for what the writes behind a place of a list will touch.
+    /// Asks for what the writes behind a place of a list will touch; returns the block in which a
+    /// page will die soon.
     #[inline]
-    pub(in crate::ftl) fn look_ahead(books: &Books, lpns: &[u32], place: usize) {
+    pub(in crate::ftl) fn look_ahead(books: &Books, lpns: &[u32], place: usize) -> Option<BlockId> {
         if let Some(&coming) = lpns.get(place + ENTRY_AHEAD) {
             books.map.prefetch_entry(Lpn(coming));
         }
-        if let Some(&coming) = lpns.get(place + PAGE_AHEAD) {
-            books.map.prefetch_page(Lpn(coming));
-        }
+        lpns.get(place + PAGE_AHEAD).and_then(|&coming| books.map.prefetch_page(Lpn(coming)))
     }
 
     /// Places a page of the host whose old copy, if there is one, may be in another pool; returns
