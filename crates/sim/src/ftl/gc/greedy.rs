@@ -208,7 +208,7 @@ impl<N: Notes> Greedy<N> {
 
     /// Blocks that are listed at least: an eighth of them.
     fn enough(&self) -> u32 {
-        self.block_count() / 8
+        (self.block_count() / 8).max(1)
     }
 
     /// Lists the emptiest unlisted candidates; none is listed before.
@@ -221,7 +221,7 @@ impl<N: Notes> Greedy<N> {
         let mut listed = 0;
         let limit = blocks_with.iter().position(|&blocks| {
             listed += blocks;
-            listed >= self.enough().max(1)
+            listed >= self.enough()
         });
         self.listed_limit = limit.map_or(self.pages_per_block, |limit| limit as u32);
         self.lowest = self.pages_per_block;
@@ -387,6 +387,16 @@ mod tests {
         let view = BlockView::of(&[5, 4, 6, 5], 8, 0);
         let order: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
         assert_eq!(order, [1, 3, 0, 2]);
+    }
+
+    #[test]
+    fn of_a_few_blocks_one_stays_listed() {
+        // An eighth of fewer than 8 blocks is none: the stacks were dropped beyond the last.
+        let mut policy = Greedy::new(6, 4, ());
+        (0..6).for_each(|block| policy.closed(block, 2, 0));
+        let view = BlockView::of(&[2; 6], 4, 0);
+        let order: Vec<u32> = std::iter::from_fn(|| policy.choose(&view)).collect();
+        assert_eq!(order, [5, 4, 3, 2, 1, 0]);
     }
 
     #[test]
