@@ -22,6 +22,9 @@ use crate::units::{Lpn, Ppn};
 /// Pages below which it is not worth taking the drive apart.
 const PAGES_MIN: u64 = 4096;
 
+/// Consecutive pages for which it is worth to begin another thread: some 100 us of work.
+const RUN_PAGES_A_THREAD: u64 = 1 << 16;
+
 /// Reads that are counted when the threads are done.
 struct Later {
     types: PageTypes,
@@ -128,7 +131,11 @@ impl Drive {
             })
             .collect();
         let dies = posts.len();
-        let share = dies.div_ceil(self.threads.max(1));
+        let threads = match writes {
+            Writes::List(..) => self.threads.max(1),
+            Writes::Run(..) => self.threads.min((count / RUN_PAGES_A_THREAD) as usize).max(1),
+        };
+        let share = dies.div_ceil(threads);
         let firsts = (0..).step_by(share);
         let shares = Mutex::new(posts.chunks_mut(share).zip(firsts).collect::<Vec<_>>());
         let task = || {
@@ -140,7 +147,7 @@ impl Drive {
         std::thread::scope(|scope| {
             // If the system grants no thread, this one does the work.
             let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, task).ok();
-            let others: Vec<_> = (1..self.threads.min(dies)).map_while(spawn).collect();
+            let others: Vec<_> = (1..threads.min(dies)).map_while(spawn).collect();
             task();
             for other in others {
                 if let Err(panic) = other.join() {
