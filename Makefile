@@ -104,7 +104,7 @@ bench: ## rates of the simulator and of the codes on this machine
 slopes: ## instructions that a command costs, by valgrind: the same on a busy machine
 	python3 tools/slopes.py
 
-roof: .venv/installed ## untimed writes beside what bare memory allows here; a minute, 1 GB
+roof: .venv/installed ## untimed writes and what bare memory allows here, on one core and two; 4 minutes, 1 GB
 	$(BIN)/python benches/roof.py
 
 # Of a released wheel: PYTHON=, that of its environment. AGAINST= is that of another build, MQSIM= a

@@ -1,7 +1,8 @@
 //! The roof of this machine for untimed writes: the memory accesses of a map of pages, and no more.
 //!
-//! `roof PAGES THREADS WRITES` prints a line: seconds of the clock and of the processors, and the
-//! write amplification. `benches/roof.py` compiles it and holds the simulator against it.
+//! `roof PAGES FILL WRITES THREADS` prints a line for writes in order and one for writes at random:
+//! seconds of the clock and of the processors, and the write amplification. `benches/roof.py`
+//! compiles it and holds the simulator against it.
 //!
 //! ```text
 //! host write   map[logical] = next page       one random line
@@ -122,6 +123,18 @@ impl Drive {
         self.oldest = (self.oldest + 1) % (self.back.len() / BLOCK);
     }
 
+    /// Overwrites the logical pages in their order, over and over.
+    fn fill(&mut self, count: u64) {
+        let mut logical = 0;
+        for _ in 0..count {
+            while self.next % BLOCK == 0 && self.free <= SPARE {
+                self.collect();
+            }
+            self.program(logical as u32);
+            logical = if logical + 1 == self.logical { 0 } else { logical + 1 };
+        }
+    }
+
     fn write(&mut self, count: u64) {
         const AHEAD: usize = 32;
         let mut ring = [0; AHEAD];
@@ -160,30 +173,36 @@ fn processor_s() -> f64 {
     time.seconds as f64 + time.nanoseconds as f64 * 1e-9
 }
 
+/// Lets each drive write on a thread; prints what that took for this many `writes`.
+fn measure(drives: &mut [Drive], writes: usize, work: impl Fn(&mut Drive) + Copy + Send) {
+    let before: u64 = drives.iter().map(|it| it.programs).sum();
+    let (began, began_s) = (Instant::now(), processor_s());
+    std::thread::scope(|scope| {
+        for drive in &mut *drives {
+            scope.spawn(move || work(drive));
+        }
+    });
+    let (clock_s, used_s) = (began.elapsed().as_secs_f64(), processor_s() - began_s);
+    let programs = drives.iter().map(|it| it.programs).sum::<u64>() - before;
+    println!("{clock_s} {used_s} {}", programs as f64 / writes as f64);
+}
+
 fn main() {
     let words: Vec<usize> =
         std::env::args().skip(1).map(|it| it.parse().expect("a number")).collect();
-    let [pages, threads, writes] = words[..] else { panic!("PAGES THREADS WRITES") };
+    let [pages, fill, writes, threads] = words[..] else { panic!("PAGES FILL WRITES THREADS") };
     let share = pages / threads;
     let mut drives: Vec<_> = (0..threads).map(|at| Drive::new(share, at as u64)).collect();
+    measure(&mut drives, fill, |drive| drive.fill((fill / threads) as u64));
     std::thread::scope(|scope| {
         for drive in &mut drives {
             scope.spawn(move || drive.write(share as u64 * 3 / 2));
         }
     });
-    let before: u64 = drives.iter().map(|it| it.programs).sum();
-    let (began, began_s) = (Instant::now(), processor_s());
-    std::thread::scope(|scope| {
-        for drive in &mut drives {
-            scope.spawn(move || drive.write((writes / threads) as u64));
-        }
-    });
-    let (clock_s, used_s) = (began.elapsed().as_secs_f64(), processor_s() - began_s);
-    let programs = drives.iter().map(|it| it.programs).sum::<u64>() - before;
+    measure(&mut drives, writes, |drive| drive.write((writes / threads) as u64));
     for drive in &drives {
         let alive = drive.back.iter().enumerate();
         let alive = alive.filter(|(at, it)| drive.map.get(**it as usize) == Some(&(*at as u32)));
         assert_eq!(alive.count(), drive.logical, "each logical page is in one place");
     }
-    println!("{clock_s} {used_s} {}", programs as f64 / writes as f64);
 }
