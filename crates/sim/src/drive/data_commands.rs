@@ -11,6 +11,7 @@ use crate::units::{Lpn, SECTOR_BYTES};
 
 /// What the front of a drive is like, as long as its caches and placement ids stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each is independent of the others
 pub(crate) struct FrontShape {
     /// See [`Drive::is_plain`].
     pub(super) is_plain: bool,

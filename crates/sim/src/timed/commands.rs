@@ -199,7 +199,7 @@ impl TimedStage {
         let calm = background.calm;
         let command = &host.path.slot(index).command;
         let page = shape.single_page(command).map(|lpn| (command.op, lpn));
-        let asked = page.ok_or_else(|| *command);
+        let asked = page.ok_or(*command);
         let begun =
             background.with_bare_sink(clockwork, host, drive, (index, shape), |front, sink| {
                 let before = front.host.sectors[HostOp::Write.index()];

@@ -21,6 +21,7 @@ use crate::striping::DieRun;
 use crate::units::{BlockId, DieId, Lpn, Ns, Ppn};
 
 /// See the module.
+#[allow(clippy::struct_excessive_bools)] // each is independent of the others
 pub(super) struct TimedSink<'a> {
     pub(super) media: &'a mut Media,
     pub(super) errors: &'a mut ReadErrors,

@@ -238,7 +238,9 @@ impl<N: Notes> Greedy<N> {
     fn lower_limit(&mut self) {
         while self.listed_count - self.stacks[self.listed_limit as usize].held >= self.enough() {
             let members: Vec<u32> = self.members(self.listed_limit).collect();
-            members.into_iter().for_each(|block| self.set_unlisted(block));
+            for block in members {
+                self.set_unlisted(block);
+            }
             let dropped = std::mem::take(&mut self.stacks[self.listed_limit as usize]);
             self.listed_count -= dropped.held;
             self.listed_limit -= 1;
