@@ -93,6 +93,13 @@ def served(store: Path) -> Iterator[Served]:
         yield found
 
 
+# The row of buttons covers what scrolls below it.
+IS_ABOVE = """() => {
+  const at = document.querySelector('.dock').getBoundingClientRect();
+  return document.elementFromPoint(at.x + 60, at.y + at.height / 2).closest('.dock') !== null;
+}"""
+
+
 class Watched:
     """A page of which everything that should not happen is noted."""
 
@@ -267,10 +274,28 @@ def test_a_run_is_verified_by_a_button(browser: Any, served: Served, store: Path
     with closing(Watched(browser, served.url, path)) as watched:
         watched.page.get_by_role("button", name="Verify", exact=True).click()
         watched.page.wait_for_function(
-            "() => (document.querySelector('main [role=status]')?.textContent || '')"
+            "() => (document.querySelector('main p[role=status]')?.textContent || '')"
             ".includes('identical, digest')"
         )
         assert watched.page.get_by_role("button", name="Run it again", exact=True).is_enabled()
+        assert watched.complaints == []
+
+
+def test_filters_are_folded_in_a_narrow_window(browser: Any, served: Served) -> None:
+    with closing(Watched(browser, served.url, "/?sweep=grid", 420)) as watched:
+        page = watched.page
+        assert watched.text(".fold summary") == "Filter · sweep grid"
+        assert not page.locator("select[name=status]").is_visible()
+        # Keys stay at the left of a wide table, and below the row of buttons.
+        page.set_viewport_size({"width": 420, "height": 400})
+        page.evaluate("scrollTo(0, 60)")
+        assert page.evaluate(IS_ABOVE)
+        page.locator(".fold summary").click()
+        assert page.locator("select[name=status]").is_visible()
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.keyboard.press("Escape")
+        assert page.locator("select[name=status]").is_visible()
+        assert not page.locator(".fold summary").is_visible()
         assert watched.complaints == []
 
 

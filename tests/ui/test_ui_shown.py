@@ -97,7 +97,7 @@ def test_tags_and_notes_are_kept_and_shown(store: Path, asked: Any, door: Door) 
     text = asked.get("/?tag=figure-3").text
     assert re.findall(r'class="tag" href="[^"]*">([^<]+)', text) == ["good", "figure-3", "seen"]
     assert "&lt;b&gt;as planned" in text
-    assert "1–1 of 1 runs" in text
+    assert "1 run, " in text
     page = asked.get(f"/run?key={first}").text
     assert 'value="good figure-3 seen"' in page
     assert "&lt;b&gt;as planned</textarea>" in page

@@ -44,7 +44,7 @@ def sentence(finding: Finding, names: Sequence[str]) -> str:
         values = len(finding.groups) - GROUPS_MAX
         said.append(f"and {values} more {'values' if values > 1 else 'value'} in {_others(rest)}")
     why = f": {finding.why}" if finding.why else ""
-    return f"different {finding.what}: {', '.join(said)}{why}"
+    return f"different {finding.what}: {('; ' if '; ' in ''.join(said) else ', ').join(said)}{why}"
 
 
 def joined(names: Sequence[str], count_max: int = NAMED_MAX) -> str:
@@ -52,12 +52,17 @@ def joined(names: Sequence[str], count_max: int = NAMED_MAX) -> str:
 
     >>> joined(["a"]), joined(["a", "b", "c"]), joined(list("abcdefg"))
     ('a', 'a, b and c', 'a, b, c, d and 3 others')
+    >>> joined(["a, x", "b, x", "c"])
+    'a, x; b, x and c'
     """
+    # Names of settings have commas of their own, and are long.
+    is_long = any(", " in name for name in names)
+    comma, count_max = ("; ", min(count_max, 2)) if is_long else (", ", count_max)
     shown = list(names[:count_max])
     if len(names) > count_max + 1:
-        return f"{', '.join(shown)} and {_others(len(names) - count_max)}"
+        return f"{comma.join(shown)} and {_others(len(names) - count_max)}"
     shown = list(names)
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    return " and ".join([comma.join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _others(count: int) -> str:

@@ -323,9 +323,13 @@ def _holds_words(cells: Sequence[Cell]) -> bool:
 def _is_words(cell: Cell) -> bool:
     """Return whether a cell is a text that begins with no digit, after a sign; marks do not count.
 
+    Keys of runs may begin with a digit; their settings follow.
+
     >>> _is_words("%"), _is_words("+3 %"), _is_words("+"), _is_words(Marked.of("* 3", 3.0, "*"))
     (True, False, True, False)
+    >>> _is_words("53679c374155 gc_policy=random")
+    True
     """
     if not isinstance(cell, str) or isinstance(cell, Marked):
         return False
-    return not cell.lstrip("+-.")[:1].isdigit()
+    return "=" in cell or not cell.lstrip("+-.")[:1].isdigit()

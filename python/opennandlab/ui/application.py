@@ -137,7 +137,8 @@ def _told(show: Screen, request: Request) -> Response:
         status = 404 if isinstance(error, NotThereError) else 503
         if "text/html" not in request.headers.get("accept", "text/html"):
             return JSONResponse({"field": "", "message": str(error)}, status)
-        return html(request, place, "trouble.html.j2", status=status, title="Trouble",
+        title = "Not found" if status == 404 else "Trouble"
+        return html(request, place, "trouble.html.j2", status=status, title=title,
                     text=str(error), kind="bad")  # fmt: skip
 
 

@@ -197,8 +197,13 @@ class Listing:
         return [(name, list(rows)) for name, rows in groupby(self.rows, lambda row: row.group)]
 
 
-def listing(store: Store, query: TableQuery) -> Listing:
+def listing(store: Store, query: TableQuery, limit: int = ROWS_PER_PAGE) -> Listing:
     """Return a page of the table; an invalid condition gives an empty page with an error.
+
+    Args:
+        store: The store.
+        query: What is asked for.
+        limit: Rows of it at most.
 
     Raises:
         StoreError: for a store that cannot be used.
@@ -207,7 +212,7 @@ def listing(store: Store, query: TableQuery) -> Listing:
     try:
         found = store.rows(
             where=query.conditions,
-            limit=ROWS_PER_PAGE,
+            limit=limit,
             first=query.rows_before,
             order=query.order or query.group or None,
         )
@@ -364,8 +369,12 @@ def equals(name: str, value: object) -> str:
 
     >>> equals("sweep", "study"), equals("sweep", "12"), equals("ftl.op", 0.5)
     ('sweep=study', 'sweep="12"', 'ftl.op=0.5')
+    >>> equals("sweep", "<b>")
+    'sweep="<b>"'
     """
     if not isinstance(value, str):
         return f"{name}={json.dumps(value)}"
-    is_plain = value.strip() == value and value and value_of(value) == value and value[0] != "="
+    # A text that begins with a sign would be read as one.
+    begins_plain = value[:1] not in {"", "<", ">", "=", "!"}
+    is_plain = value.strip() == value and value_of(value) == value and begins_plain
     return f"{name}={value}" if is_plain else f"{name}={json.dumps(value)}"

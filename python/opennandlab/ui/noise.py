@@ -28,7 +28,7 @@ from opennandlab.ui.listing import equals
 ASSUMED = 0.05
 COLOURS = 8
 # The drawing: pixels of a row, and where the axis is.
-ROW, LEFT, RIGHT, HEAD = 24, 118, 300, 30
+ROW, LEFT, RIGHT, HEAD = 24, 168, 328, 30
 ROWS_MAX = 24
 
 

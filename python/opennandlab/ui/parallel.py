@@ -22,7 +22,7 @@ from opennandlab.studies.sweeps.drawing import Point
 from opennandlab.ui.sweeping import WIDE, level
 
 AXES_MAX, LINES_MAX, TICKS_MAX = 10, 400, 9
-TOP, BOTTOM, WIDTH, SIDE = 46.0, 330.0, 960.0, 84.0
+TOP, BOTTOM, WIDTH, SIDE = 56.0, 330.0, 960.0, 84.0
 # Below the numbers of a key, points that do not have it.
 NONE_GAP = 30.0
 # Letters of a label that fit between two axes.

@@ -37,7 +37,7 @@ from opennandlab.ui.asking import FieldError, Folder
 from opennandlab.ui.documents import report_of
 from opennandlab.ui.forms import Form, form
 from opennandlab.ui.jobs import Job, Jobs
-from opennandlab.ui.listing import TableQuery, equals
+from opennandlab.ui.listing import TableQuery, equals, listing
 from opennandlab.ui.pages import Figures, address, ago, span
 from opennandlab.ui.parallel import parallel
 
@@ -59,6 +59,8 @@ NAMED = ("device", "workload", "options")
 COMPARED_MAX = 40
 # Sweeps of other processes that are looked at for whether they run, the newest first.
 OTHERS_MAX = 20
+# Points below the runs in progress.
+NEWEST_MAX = 10
 DEVICE, WORK = "tlc_standard", "W2"
 # Parameters without which nothing is checked: those have no usual value.
 NEEDED = {"ecc.curve": ("code", "x")}
@@ -466,7 +468,7 @@ class Live:
 
 
 def live(store: Store, found: Jobs) -> dict[str, Any]:
-    """Return the runs in progress here and elsewhere, and those that have ended here."""
+    """Return the runs in progress here and elsewhere, those that have ended here, new points."""
     jobs = found.listed
     here = {job.name for job in jobs}
     others = [one for one in store.sweeps()
@@ -479,7 +481,11 @@ def live(store: Store, found: Jobs) -> dict[str, Any]:
             running.append(
                 Live(sweep.name, page, at.state, at.done / max(1, at.total), at.text, at.note)
             )
-    return {"running": running, "ended": [_of_job(job) for job in jobs if not job.is_active]}
+    return {
+        "running": running,
+        "ended": [_of_job(job) for job in jobs if not job.is_active],
+        "newest": listing(store, TableQuery(), NEWEST_MAX),
+    }
 
 
 def _of_job(job: Job) -> Live:

@@ -418,15 +418,17 @@ def level(value: float, low: float, high: float, *, is_log: bool) -> int:
 
 
 def _brief(value: float) -> str:
-    """Return a number in few letters.
+    """Return a number in few letters; all have three digits but whole numbers.
 
-    >>> _brief(8.3164), _brief(123456.0), _brief(1.5e-9)
-    ('8.32', '123k', '1.5e-09')
+    >>> _brief(8.3164), _brief(1.9973), _brief(3.0), _brief(123456.0), _brief(1.5e-9)
+    ('8.32', '2.00', '3', '123k', '1.50e-09')
     """
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if size <= abs(value) < 1e12:
             return f"{value / (1e3 if letter == 'k' else size):.3g}{letter}"
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    if abs(value) >= 1000 or value.is_integer():
+        return f"{value:.3g}" if abs(value) >= 1e12 else f"{value:.0f}"
+    return f"{value:#.3g}".rstrip(".")
 
 
 def _slices(

@@ -29,6 +29,12 @@ function trouble(text) {
 for (const menu of document.querySelectorAll('select[data-auto]'))
   menu.addEventListener('change', () => menu.form.requestSubmit());
 
+// Filters and the like are folded in a narrow window, and always open in a wide one.
+const narrow = matchMedia('(max-width: 46rem)');
+function fold() { for (const one of document.querySelectorAll('details.fold')) one.open = !narrow.matches; }
+narrow.addEventListener('change', fold);
+fold();
+
 // Addresses stay short: what is empty is not asked for, nor are columns that nobody changed.
 for (const form of document.querySelectorAll('form[method=get]'))
   form.addEventListener('formdata', event => {
@@ -51,7 +57,7 @@ for (const form of document.querySelectorAll('form[method=get]'))
 // Escape closes what was opened last, and the focus goes back to what opened it.
 document.addEventListener('keydown', event => {
   if (event.key !== 'Escape') return;
-  const open = event.target.closest('details[open]') || document.querySelector('details.picker[open]');
+  const open = event.target.closest(narrow.matches ? 'details[open]' : 'details[open]:not(.fold)') || document.querySelector('details.picker[open]');
   if (!open) return;
   open.open = false;
   open.querySelector('summary').focus();
