@@ -48,10 +48,10 @@ PATIENCE_MS = 180_000
 class Served:
     """A server in a thread of this process."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, token: str | None = None) -> None:
         self.socket = bound("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        app = make(store, door_of("127.0.0.1", self.socket.getsockname()[1], None), 1)
+        app = make(store, door_of("127.0.0.1", self.socket.getsockname()[1], token), 1)
         self.place = app.state.place
         config = uvicorn.Config(app, log_level="error", lifespan="on", ws="none",
                                 timeout_graceful_shutdown=1)  # fmt: skip
@@ -279,6 +279,20 @@ def test_a_run_is_verified_by_a_button(browser: Any, served: Served, store: Path
         )
         assert watched.page.get_by_role("button", name="Run it again", exact=True).is_enabled()
         assert watched.complaints == []
+
+
+def test_a_token_is_typed_in_the_page(browser: Any, store: Path) -> None:
+    token = "a token of this test"
+    with (
+        closing(Served(store, token)) as guarded,
+        closing(Watched(browser, guarded.url, "/sweeps")) as watched,
+    ):
+        for typed in ("another one", token):
+            watched.page.locator("#token").fill(typed)
+            watched.page.get_by_role("button", name="Enter").click()
+            if typed != token:
+                assert watched.text("#wrong") == "This is another token."
+        assert watched.page.locator("nav[aria-label=Main]").is_visible()
 
 
 def test_filters_are_folded_in_a_narrow_window(browser: Any, served: Served) -> None:

@@ -202,8 +202,8 @@ def listing(store: Store, query: TableQuery, limit: int = ROWS_PER_PAGE) -> List
 
     Args:
         store: The store.
-        query: What is asked for.
-        limit: Rows of it at most.
+        query: Conditions, order, columns and page.
+        limit: Rows at most.
 
     Raises:
         StoreError: for a store that cannot be used.
