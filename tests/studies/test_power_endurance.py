@@ -70,7 +70,7 @@ def test_a_fleet_is_worn_stored_and_read(tmp_path: Path) -> None:
     failed = {(one.device, one.age) for one in found.verdicts}
     assert len(failed) == sum(one.failed + one.uber_failed for one in found.cells)
     page = (tmp_path / "end" / "endurance.html").read_text(encoding="utf-8")
-    assert "Survival" in page
+    assert "within their UBER, in percent" in page
     _, text = run(tmp_path, *options, "--json")
     again, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
     assert again["digest"] == found.digest

@@ -414,7 +414,7 @@ def test_a_sweep_from_python_gives_rows_means_frames_and_figures(tmp_path):
     assert first.mean == pytest.approx(frame["waf"][:3].mean())
     assert first.low < first.mean < first.high
     drawn = runs.plot(lines="ftl.gc_policy")
-    assert {"greedy", "fifo"} <= {line.name for line in drawn.data}
+    assert {"greedy", "FIFO"} <= {line.name for line in drawn.data}
     runs.plot(tmp_path / "waf.png", x="ftl.gc_policy")
     assert (tmp_path / "waf.png").read_bytes().startswith(b"\x89PNG")
     shown = runs._repr_html_()
