@@ -22,7 +22,7 @@ from opennandlab.documents.pts import PtsDocument
 from opennandlab.documents.record import plain
 from opennandlab.pts import TESTS, Settings, run_test
 from opennandlab.reports import pdf
-from opennandlab.reports.model import Report, Table
+from opennandlab.reports.model import Report, Table, page_of
 from opennandlab.reports.pts import command, datasheet, source
 from opennandlab.reports.pts import csv as pts_csv
 
@@ -315,6 +315,14 @@ def test_report_makes_a_data_sheet(tmp_path):
     result = runner.invoke(app, ["report", str(folder), "--datasheet", "--pdf", str(paper)])
     assert result.exit_code == 0, result.output
     assert paper.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7])
+def test_words_in_any_number_of_columns_are_printed(count):
+    """As of the power study, whose tables of outcomes have three."""
+    cells = tuple("abcdefg"[:count])
+    made = page_of("t", "", [Table("t", "T", cells, (cells,), wraps=True)])
+    assert pdf.document(made).startswith(b"%PDF")
 
 
 def test_words_of_a_sheet_on_paper_stay_within_their_columns(tmp_path):

@@ -367,7 +367,9 @@ def _beside(left: Facts, right: Facts) -> _Block:
 
 def _cards(table: Table) -> _Block:
     """Return a table whose cells break into lines."""
-    shares = PAIR if len(table.columns) == len(PAIR) else COLUMNS
+    count = len(table.columns)
+    known = {len(shares): shares for shares in (PAIR, COLUMNS)}
+    shares = known.get(count, (1 / count,) * count)
     wide = [WIDE * share for share in shares]
     written = [[words.value(cell, table.digits) for cell in row] for row in table.rows]
     rows = [list(table.columns), *written] if len(table.columns) > len(PAIR) else written
