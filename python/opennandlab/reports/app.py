@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from opennandlab.base.words import number
 from opennandlab.documents.app import DELETE_PCT, AppCase, AppDocument, AppDrive, AppIo, AppTime
 from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Series
@@ -177,7 +178,7 @@ def _access(document: AppDocument) -> Iterator[Item]:
     )
     if rows:
         what = "requests of the drive" if document.mode == "replay" else "calls on files"
-        heads = ("case", "accesses", "MB", "MB/s", "access us")
+        heads = ("case", "accesses", "MB", "MB/s", "access µs")
         note = f"Of {what}, a run. Access: the mean time of a read or write."
         yield Table("access", "Rate and access time", heads, rows, note, digits=1)
 
@@ -224,7 +225,7 @@ def _courses(document: AppDocument) -> Iterator[Item]:
         yield Plot(
             "responses",
             "Response of each iteration, in order",
-            Axis("place in all runs, 0 to 1"),
+            Axis("first to last iteration of each case, 0 to 1"),
             Axis("response, ms", "log"),
             tuple(series),
         )
@@ -289,17 +290,17 @@ def _chunks(document: AppDocument) -> Iterator[Item]:
         return
     names = [chunk_label(one.bytes_max) for one in found]
     rows = tuple(
-        (name, str(one.count), one.min_us, one.mean_us, *_dashes(one.p99_us), one.max_us)
+        (name, number(one.count), one.min_us, one.mean_us, *_dashes(one.p99_us), one.max_us)
         for name, one in zip(names, found, strict=True)
     )
-    heads = ("size", "writes", "min us", "mean us", "p99 us", "max us")
+    heads = ("size", "writes", "min µs", "mean µs", "p99 µs", "max µs")
     yield Table("chunks", "Response times of writes by size", heads, rows, digits=1)
     sizes = [one.bytes_max / 1024 for one in found]
     yield Plot(
         "chunks-plot",
         "Response times of writes by size",
         Axis("size of a write up to, KiB", "log"),
-        Axis("response, us", "log"),
+        Axis("response, µs", "log"),
         tuple(
             Series(name, sizes, values, "dots")
             for name, values in (
@@ -329,7 +330,7 @@ def _over_time(document: AppDocument) -> Iterator[Item]:
         "course",
         "Writes and flushes over the run",
         Axis("begin, ms"),
-        Axis("response, us", "log"),
+        Axis("response, µs", "log"),
         (
             Series("mean of a window", places, [one.mean_us for one in it.windows], "line"),
             Series("longest", places, [one.max_us for one in it.windows], "points"),
@@ -340,7 +341,7 @@ def _over_time(document: AppDocument) -> Iterator[Item]:
         (one.begin_ms, one.end_ms, str(one.count), one.mean_us, one.times)
         for one in it.slow_periods
     )
-    heads = ("from ms", "to ms", "requests", "mean us", "times the run's mean")
+    heads = ("from ms", "to ms", "requests", "mean µs", "times the run's mean")
     note = "Windows in a row whose mean is three times that of the run or more."
     if not rows:
         rows = (("none", "-", "-", "-", "-"),)
@@ -370,7 +371,7 @@ def history(runs: Sequence[Mapping[str, Cell]]) -> Table:
         )
         for it in runs
     )
-    heads = ("when", "target", "run", "score", "ms", "write us", "longest us", "x first")
+    heads = ("when", "target", "run", "score", "ms", "write µs", "longest µs", "x first")
     note = "Run time; mean and longest write; run time over that of the first run of its kind."
     return Table("history", "Runs over time", heads, rows, note, digits=2)
 
@@ -387,11 +388,11 @@ def device(document: AppDocument) -> Iterator[Table]:
             f"FUA writes {found.fua}, trims {found.trims} of {found.trim_bytes} bytes, refused "
             f"writes {found.refused}"
         )
-        heads = ("request", "count", "mean us", "p50 us", "p99 us", "max us")
+        heads = ("request", "count", "mean µs", "p50 µs", "p99 µs", "max µs")
         yield Table("requests", "Response times of requests", heads, rows, note, digits=1)
         if (small := found.small_write) is not None:
             floor = ((str(small.count), small.p1, small.p5, small.p50),)
-            names = ("writes", "p1 us", "p5 us", "p50 us")
+            names = ("writes", "p1 µs", "p5 µs", "p50 µs")
             yield Table("floor", "Writes of 4 KiB", names, floor, digits=1)
     state = document.state
     if state is not None:

@@ -64,7 +64,7 @@ def groups(document: EmmcDocument) -> Table:
     rows = []
     for name in names:
         own = [row.verdict for row in document.rows if row.id.partition(".")[0] == name]
-        counts = [str(own.count(verdict) or "-") for verdict in ("passed", "failed", "skipped")]
+        counts = [str(own.count(verdict)) for verdict in ("passed", "failed", "skipped")]
         rows.append((name, *counts))
     return Table("chapters", "Cases by chapter", ("chapter", "passed", "failed", "skipped"),
                  tuple(rows))  # fmt: skip

@@ -51,7 +51,7 @@ def report(document: PowerDocument) -> Report:
         headlines=(
             Headline("cuts", number(document.cuts)),
             Headline("cuts with the most frequent fault", number(worst(document))),
-            Headline("mean time to ready", f"{document.recovery_us.mean / 1000:.1f} ms"),
+            Headline("mean time to ready", f"{document.recovery_us.mean / 1000:.1f}", "ms"),
         ),
         warnings=(changed(document),) if document.changed else (),
         sections=tuple(sections),
