@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+from opennandlab.base.plain import leaves
 from opennandlab.base.words import number
 from opennandlab.comparing.model import Better, Family, Finding, Number, Remark, differing, remarks
 from opennandlab.core.cautions import is_fresh, is_session
 from opennandlab.core.result import Result
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.result import Origin, ResultDocument
+from opennandlab.reports.model import Cell, Section, Table
 from opennandlab.reports.summary import state_text
 
 # Rounding of capacities to whole blocks moves the spare factor of equal drives by less than this.
@@ -109,6 +111,24 @@ class Results(Family):
             )
             for path in paths
         }
+
+    def sections(self, documents: Sequence[Result], names: Sequence[str]) -> tuple[Section, ...]:
+        """Return the keys of device and workload in which the runs differ."""
+        settings = [
+            dict(leaves({"device": one.content.device, "workload": one.content.workload}))
+            for one in documents
+        ]
+        paths = dict.fromkeys(path for one in settings for path in one)
+        rows: list[tuple[Cell, ...]] = [
+            (path.removeprefix("device."), *("-" if path not in one else str(one[path])
+                                             for one in settings))
+            for path in paths
+            if len({str(one.get(path)) for one in settings}) > 1
+        ]  # fmt: skip
+        if not rows:
+            return ()
+        found = Table("settings", "Keys that differ", ("key", *names), tuple(rows))
+        return (Section("settings", "Settings", (found,)),)
 
     def objections(self, documents: Sequence[Result]) -> Iterator[Finding]:
         """Yield another spare area, and another state of the drive."""
