@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -16,10 +17,11 @@ import opennandlab as onl
 from opennandlab.base.errors import ConfigError, OutputError
 from opennandlab.reports import labels, output
 from opennandlab.reports.figure import paper, static, stylesheet
-from opennandlab.reports.figure.model import Axis, Figure, Plot, Series
+from opennandlab.reports.figure.model import Axis, Figure, Plot, Relief, Series
 from opennandlab.reports.figure.paper import Paper
-from opennandlab.reports.model import page_of
-from opennandlab.reports.runs import Wanted, plots
+from opennandlab.reports.model import Badge, Chapter, Report, Section, page_of
+from opennandlab.reports.runs import Wanted, named, plots
+from opennandlab.reports.runs import report as report_of_runs
 from opennandlab.stats.groups import Group, Mean
 from reports.test_figure import FIGURES, plot
 
@@ -221,6 +223,45 @@ def test_names_are_those_of_people() -> None:
         "Write amplification against over-provisioning, a line for each victim policy. Means of 3 "
         "runs; bands: 95 % intervals."
     )
+
+
+def test_a_caption_in_a_paper_names_what_is_drawn_and_of_which_drive_and_load() -> None:
+    relief = Relief(
+        "s", "IOPS: 3-D surface, log scale", "read / write mix, %", "block size, KiB",
+        Axis("IOPS", "log"), ("0/100",), ("4",), ((1.0,),),
+    )  # fmt: skip
+    rate = Plot(
+        "r", "Throughput", Axis("simulated time, s"), Axis("MB/s"), (Series("a", [1], [2]),)
+    )
+    chapter = Chapter(
+        "c", "Write saturation", "sim:small · 957 MiB TLC", Badge("SMOKE", "warning"),
+        sections=(Section("all", "All", (relief, rate)),),
+    )  # fmt: skip
+    report = Report("Write saturation", "", (chapter,))
+    about = "Drive and load: simulated small, 957 MiB TLC. SMOKE."
+    first, second = output.for_print(report)
+    assert first.caption == (
+        f"IOPS against block size and read / write mix, on a logarithmic scale. {about}"
+    )
+    assert second.caption == f"Throughput against simulated time. {about}"
+    assert isinstance(second, Plot)
+    assert second.y.label == "throughput, MB/s", "without a title a unit alone says nothing"
+    text = paper.latex([replace(rate, caption="30 651 of bch:m=10,t=6,data_bits=512")], Path("a"))
+    assert r"30\,651 of bch:\allowbreak{}m=10,\allowbreak{}t=6" in text
+
+
+def test_a_page_of_runs_names_drive_and_load_unless_they_were_varied() -> None:
+    made = report_of_runs("t", groups(["greedy"]), WANTED, ["waf"])
+    settings = {
+        "device": onl.load_device("tlc_standard").to_dict(),
+        "workload": {"pattern": {"kind": "random"}, "timed": True, "queue_depth": 4},
+    }
+    varied = ["ftl.gc_policy", "nand.channels", "workload.queue_depth"]
+    whole = "32 GiB raw, TLC, random pattern, queue depth 4"
+    for count, subtitle in ((1, whole), (2, "random pattern, queue depth 4"), (3, "")):
+        shown = named(made, settings, varied[:count]).chapters[0].subtitle
+        assert shown == subtitle
+    assert named(made, {}, []).chapters[0].subtitle == ""
 
 
 def keys(node: Any, path: str = "") -> list[str]:

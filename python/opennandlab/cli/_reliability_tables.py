@@ -23,6 +23,14 @@ def words(values: dict[str, Any]) -> str:
     return ", ".join(f"{name} {number(value)}" for name, value in values.items())
 
 
+def spoken(values: dict[str, Any]) -> str:
+    from opennandlab.base.words import number
+    from opennandlab.reports.labels import parts
+
+    told = ((*parts(name)[:2], value) for name, value in values.items())
+    return ", ".join(f"{name} {number(value)} {unit}".strip() for name, unit, value in told)
+
+
 def print_rows(rows: list[dict[str, Any]], names: list[str]) -> None:
     from opennandlab.base.words import number
 

@@ -164,8 +164,8 @@ def draw(
     paper: "Paper | None",
 ) -> None:
     """Draw a sweep into a file; its ending is the form."""
-    from opennandlab.reports.output import write
-    from opennandlab.reports.runs import choose, report, subject
+    from opennandlab.reports.output import for_print, write
+    from opennandlab.reports.runs import choose, named, report, subject
 
     verb = wanted.verb
     drawn = choose(groups, wanted.plot, verb.metric, verb.theory)
@@ -173,10 +173,10 @@ def draw(
     from opennandlab.studies.sweeps.definition import UNNAMED
 
     title = subject(drawn) if wanted.name == UNNAMED else wanted.name
-    made = report(title, groups, drawn, names)
+    made = named(report(title, groups, drawn, names), wanted.settings, wanted.varied)
     write(made, path, paper=paper)
     if paper is not None:
-        tell_latex(made.figures, path)
+        tell_latex(for_print(made), path)
 
 
 def show_cost(run: "Run", costs: "Sequence[Cost]", jobs: int | None, *, as_json: bool) -> None:

@@ -133,7 +133,7 @@ def rber(given: RberOptions) -> None:
 
         title = f"Raw bit error rate of {chosen.name}"
         chart = rber_chart(rows, title, limit, given.spread)
-        _draw(given.plot, paper, title, show.words(fixed), chart, chosen.parameters)
+        _draw(given.plot, paper, title, show.spoken(fixed), chart, chosen.parameters)
         if chart.note and not given.quiet:
             terminal.note(f"{given.plot}: {chart.note}", style="dim")
     if given.as_json:
@@ -175,7 +175,7 @@ def states(given: StatesOptions) -> None:
             f"and {given.retention_h:g} h at {given.temperature_c:g} °C{read}": stress,
         }
         chart = states_chart(chosen, stresses, title)
-        _draw(given.plot, paper, title, show.words(stress), chart)
+        _draw(given.plot, paper, title, show.spoken(stress), chart)
     if given.as_json:
         document = {
             "mean": found.mean.tolist(),
@@ -532,9 +532,10 @@ def _draw(
     heading, heads = "Parameters of the model", ("parameter", "value")
     rows = tuple((parameters or {}).items())
     tables = [Table("parameters", heading, heads, rows)] if rows else []
-    output.write(page_of(title, lead, [drawn, *tables]), plot, paper=paper)
+    made = page_of(title, lead, [drawn, *tables])
+    output.write(made, plot, paper=paper)
     if paper is not None:
-        tell_latex([drawn], plot)
+        tell_latex(output.for_print(made), plot)
 
 
 def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None":

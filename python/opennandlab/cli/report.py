@@ -116,10 +116,12 @@ class Alone:
     def write(self, report: "Report", path: Path) -> list[Path]:
         """Write the figure; with a page also print the lines that include it."""
         from opennandlab.reports import drawing
+        from opennandlab.reports.captions import captioned
 
         drawing.draw(report, path, self.figure or drawing.first(report), self.paper)
         if self.paper is not None and self.is_told:
-            tell_latex([drawing.chosen(report.figures, self.figure)], path)
+            drawn = captioned(report, drawing.chosen(report.figures, self.figure))
+            tell_latex([drawn], path)
         return [path]
 
 

@@ -206,7 +206,7 @@ class PlotOptions(ForPrint):
 @command(app, example="opennandlab runs plot waf.svg --where sweep=waf-vs-op")
 def plot(given: PlotOptions) -> None:
     """Draw a metric against a coordinate, with 95 % intervals over seeds, and theory."""
-    from opennandlab.reports.output import check_ending
+    from opennandlab.reports.output import check_ending, for_print
     from opennandlab.studies.sweeps.drawing import draw
 
     terminal.check_outputs({"FILE": given.file})
@@ -219,7 +219,7 @@ def plot(given: PlotOptions) -> None:
     if not given.quiet:
         terminal.note(f"{_count(drawn.points)} drawn in {given.file}")
         if paper is not None:
-            tell_latex(drawn.report.figures, given.file)
+            tell_latex(for_print(drawn.report), given.file)
 
 
 @dataclass(frozen=True, kw_only=True)

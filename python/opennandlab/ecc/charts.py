@@ -160,7 +160,19 @@ def plot(curves: Sequence[DrawnCurve], look: Look | None = None) -> Plot:
         " ".join(notes),
         tuple(marks),
         is_tall=True,
+        caption=_caption(look.title or _title(shown), shown, notes),
     )
+
+
+def _caption(title: str, curves: Sequence[DrawnCurve], notes: Sequence[str]) -> str:
+    """Return the caption in a paper: also size and rate of each code, while they are few."""
+    codes = dict.fromkeys(
+        f"({one.code_bits}, {one.info_bits}) of rate {one.rate:.3g}"
+        for one in (curve.document for curve in curves)
+        if one is not None
+    )
+    said = f"{title}; codes {', '.join(codes)}" if 0 < len(codes) <= LIMITS_MAX else title
+    return " ".join((f"{said}.", *notes))
 
 
 def _title(curves: Sequence[DrawnCurve]) -> str:

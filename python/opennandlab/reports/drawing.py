@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from opennandlab.base.errors import ConfigError, OutputError
 from opennandlab.base.extras import lacking, need
 from opennandlab.reports import output
+from opennandlab.reports.captions import captioned
 from opennandlab.reports.figure.model import Figure
 from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.model import Report, page_of
@@ -55,7 +56,7 @@ def draw(
     if path is not None:
         page = Paper.of(paper) if isinstance(paper, str) else paper
         if page is not None:
-            drawn = chosen(report.figures, figure)
+            drawn = captioned(report, chosen(report.figures, figure))
             output.write(page_of(drawn.title, "", [drawn]), Path(path), paper=page)
         elif figure is None:
             output.write(report, Path(path))

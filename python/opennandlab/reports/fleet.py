@@ -174,13 +174,13 @@ def devices(document: FleetDocument) -> Table:
     rows = tuple(
         (
             str(one.index),
-            str(one.seed),
             *(_cell(one.drawn.get(key)) for key in keys),
             *(found.get((one.index, suite, metric)) for suite, metric in wanted),
+            str(one.seed),
         )
         for one in document.devices
     )
-    heads = ("device", "seed", *keys, *(f"{suite}: {metric}" for suite, metric in wanted))
+    heads = ("device", *keys, *(f"{suite}: {metric}" for suite, metric in wanted), "seed")
     return Table("devices", "Devices", heads, rows)
 
 
@@ -203,6 +203,8 @@ def _plots(document: FleetDocument) -> Iterator[Plot]:
             Axis("share of devices", zero=True),
             (Series(suite, values, shares, "points"),),
             marks=(Mark("x", row.median, "median"),),
+            caption=f"Share of devices whose {row.metric} of the suite {suite} is at or below a "
+            f"value; each mark is one of {len(values)} devices, the upright line the median.",
         )
 
 

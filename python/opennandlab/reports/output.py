@@ -15,6 +15,7 @@ from opennandlab.base.errors import OutputError
 from opennandlab.base.extras import need
 from opennandlab.base.files import is_there, write_atomically, write_into
 from opennandlab.reports import words
+from opennandlab.reports.captions import captioned
 from opennandlab.reports.figure import paper as print_
 from opennandlab.reports.figure import static
 from opennandlab.reports.figure.model import Figure
@@ -63,7 +64,7 @@ def write(report: Report, path: Path, form: str = "", paper: Paper | None = None
         write_atomically(path, content(report, form or check_ending(path)))
         return
     ending = print_.check_ending(path)
-    write_atomically(path, print_.page(drawable(report), paper, ending))
+    write_atomically(path, print_.page(for_print(report), paper, ending))
 
 
 def content(report: Report, ending: str) -> bytes:
@@ -101,6 +102,15 @@ def drawable(report: Report) -> list[Figure]:
     return report.figures
 
 
+def for_print(report: Report) -> list[Figure]:
+    """Return the figures of a report with their captions in a paper.
+
+    Raises:
+        OutputError: when it has none.
+    """
+    return [captioned(report, one) for one in drawable(report)]
+
+
 def write_figures(report: Report, folder: Path, paper: Paper | None = None) -> list[Path]:
     """Write each figure of a report into a folder, which is made where it is missing.
 
@@ -129,7 +139,8 @@ def _figures(report: Report, paper: Paper | None) -> Iterator[tuple[str, bytes]]
             if paper is None:
                 yield f"{name}.svg", static.svg([item]).encode()
                 continue
-            yield f"{name}.pdf", print_.page([item], paper, ".pdf")
-            lines.append(print_.latex([item], Path(f"{name}.pdf")))
+            drawn = captioned(report, item)
+            yield f"{name}.pdf", print_.page([drawn], paper, ".pdf")
+            lines.append(print_.latex([drawn], Path(f"{name}.pdf")))
     if lines:
         yield "figures.tex", ("\n\n".join(lines) + "\n").encode()

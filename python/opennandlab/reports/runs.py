@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from opennandlab import _core
 from opennandlab.base.errors import ConfigError, inert
 from opennandlab.base.plain import is_number
-from opennandlab.base.words import number
+from opennandlab.base.words import number, size
 from opennandlab.reports import labels
 from opennandlab.reports.figure import scale
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Number, Plot, Scale, Series
@@ -38,6 +39,11 @@ POOLED = (
     "Pearson's interval, where frames were counted."
 )
 BARS = "; bars: 95 % intervals"
+# What the raw bytes of a device are the product of.
+RAW = (
+    "channels", "dies_per_channel", "planes_per_die", "blocks_per_plane", "pages_per_block",
+    "page_size_bytes",
+)  # fmt: skip
 # Names in a sentence.
 NAMED_MAX = 12
 
@@ -156,6 +162,33 @@ def report(title: str, groups: Sequence[Group], wanted: Wanted, names: Sequence[
     return Report(title, lead, (chapter,), kind="a sweep of runs")
 
 
+def named(made: Report, settings: Mapping[str, Any], varied: Sequence[str]) -> Report:
+    """Return a page with drive and load of its points, as far as these were not varied.
+
+    Args:
+        made: The page.
+        settings: Those of one of the points.
+        varied: Names of what differs among them.
+    """
+
+    def common(name: str, *parts: str) -> Mapping[str, Any]:
+        found = settings.get(name)
+        is_one = not any(one == name or one.startswith(parts) for one in varied)
+        return found if isinstance(found, Mapping) and is_one else {}
+
+    said = []
+    nand, work = common("device", "device.", "nand.").get("nand"), common("workload", "workload.")
+    if isinstance(nand, Mapping) and all(isinstance(nand.get(key), int) for key in RAW):
+        said.append(f"{size(math.prod(nand[key] for key in RAW))} raw, {nand.get('cell_type')}")
+    pattern = work.get("pattern")
+    kind = pattern.get("kind") if isinstance(pattern, Mapping) else None
+    if work.get("name") or kind:
+        said.append(inert(str(work.get("name") or f"{kind} pattern")))
+        said += [f"queue depth {work['queue_depth']}"] if work.get("timed") else ["untimed"]
+    (chapter,) = made.chapters
+    return replace(made, chapters=(replace(chapter, subtitle=", ".join(said)),))
+
+
 def table(groups: Sequence[Group], names: Sequence[str]) -> Table:
     """Return all groups with some of their numbers."""
     keys = list(dict.fromkeys(key for group in groups for key in group.coordinates))
@@ -259,8 +292,9 @@ def _caption(
     counts = {group.count for group in groups if group.count}
     if max(counts, default=1) > 1:
         many = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{max(counts)}"
-        kind = "bands" if any(line.is_banded for line in series) else "bars"
-        said += f". Means of {many} runs; {kind}: 95 % intervals"
+        banded = {line.is_banded for line in series if len(line.high)}
+        kinds = " and ".join(("bands",) * (True in banded) + ("bars",) * (banded != {True}))
+        said += f". Means of {many} runs; {kinds}: 95 % intervals"
     return f"{said}{'; dashed: theory' if has_theory else ''}."
 
 

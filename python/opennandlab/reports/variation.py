@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+SOURCES = (
+    "(page types, nand.variation, wear, suspension, read retry, host.jitter, collection in steps "
+    "or while idle)"
+)
 CONSTANT_TIMES = (
-    "The device has no source of variation (page types, nand.variation, wear, suspension, read "
-    "retry, host.jitter, collection in steps or while idle): each operation takes a constant time, "
-    "and response times differ only by what requests wait for."
+    f"The device has no source of variation {SOURCES}: each operation takes a constant time, and "
+    "response times differ only by what requests wait for."
 )
 
 

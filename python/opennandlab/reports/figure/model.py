@@ -198,6 +198,7 @@ class Relief:
         shape: `surface`, `columns` standing on the grid, or `bands`: a map in steps of colour.
         band: Height of a band in the unit of z; None for a continuous scale.
         note: A sentence below the title.
+        caption: In a paper; empty for title and note.
     """
 
     id: str
@@ -211,6 +212,7 @@ class Relief:
     shape: Shape = "surface"
     band: float | None = None
     note: str = ""
+    caption: str = ""
 
     @property
     def cells(self) -> Iterator[float]:
@@ -295,6 +297,7 @@ class Stack:
         parts: From the left.
         ends: What is written at the end of each bar.
         note: A sentence below the title.
+        caption: In a paper; empty for title and note.
     """
 
     id: str
@@ -304,6 +307,7 @@ class Stack:
     parts: tuple[Part, ...]
     ends: tuple[str, ...] = ()
     note: str = ""
+    caption: str = ""
 
     @property
     def totals(self) -> list[float]:

@@ -50,6 +50,9 @@ LATEX = {
     "µ": r"$\mu$", "°": r"$^\circ$", "×": r"$\times$", "±": r"$\pm$", "≥": r"$\ge$",
     "≤": r"$\le$", "…": r"\dots{}", "–": "--", "·": r"$\cdot$", "→": r"$\to$", "σ": r"$\sigma$",
 }  # fmt: skip
+# Words of a caption that LaTeX cannot break, and the signs in them after which it may.
+LONG, INNER = re.compile(r"\S{24,}"), re.compile(r"([,:])(?=\w)")
+THOUSANDS = re.compile(r"(?<=\d) (?=\d{3}\b)")
 Box = tuple[float, float, float, float]
 
 
@@ -144,7 +147,7 @@ def page(figures: Sequence[Figure], paper: Paper, form: str) -> bytes:
 def caption(figures: Sequence[Figure]) -> str:
     """Return the caption of a figure: its subject, and how to read it."""
     first = figures[0]
-    said = [first.caption] if isinstance(first, Plot) and first.caption else [
+    said = [first.caption] if first.caption else [
         f"{first.title}{'' if first.title.endswith('.') else '.'}", first.note
     ]  # fmt: skip
     if len(figures) > 1:
@@ -161,6 +164,9 @@ def latex(figures: Sequence[Figure], path: Path) -> str:
     name = re.sub(r"[^A-Za-z0-9]+", "-", path.stem).strip("-").lower() or "figure"
     shown = path.with_suffix(".pdf").as_posix() if path.suffix == ".svg" else path.as_posix()
     text = "".join(LATEX.get(letter, letter) for letter in caption(figures))
+    # The name of a code or a key is wider than a column has patience for.
+    text = THOUSANDS.sub(r"\\,", text)
+    text = LONG.sub(lambda word: INNER.sub(r"\1\\allowbreak{}", word[0]), text)
     said = fill(f"  \\caption{{{text}}}", 92, subsequent_indent="    ", break_long_words=False,
                 break_on_hyphens=False)  # fmt: skip
     return "\n".join(

@@ -168,6 +168,11 @@ class Sweep:
             )
         ]
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The resolved settings of one combination; empty where none can be."""
+        return next((one.settings for one in self.cells if one.settings is not None), {})
+
     @cached_property
     def cells(self) -> list[Cell]:
         """All combinations, resolved; one that cannot be is there with its problem.

@@ -20,7 +20,7 @@ from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.model import Item, Report, Table
 from opennandlab.reports.output import write
-from opennandlab.reports.runs import Formula, Wanted, choose, report, subject
+from opennandlab.reports.runs import Formula, Wanted, choose, named, report, subject
 from opennandlab.reports.thinned import cut, thinned
 from opennandlab.stats.groups import grouped
 from opennandlab.store import Rows, Store
@@ -123,6 +123,8 @@ def drawing(
     rows = store.rows(where=wanted)
     kinds = store.rows(where=wanted, columns=IDENTITY)
     found = of_rows(rows, kinds, asked, title, lambda key: store.entry(key).settings)
+    settings = store.entry(str(next(iter(rows))["key"])).settings
+    found = replace(found, report=named(found.report, settings, found.varied))
     return found if most is None else replace(found, report=_fewer(found.report, most))
 
 
@@ -178,7 +180,8 @@ def of_rows(
             {name: row[name] for name in varied},
             {name: value for name in needed if isinstance(value := row[name], float)},
         )
-        for row in rows
+        # Rows are the newest first; tables and lines have the order in which points were run.
+        for row in reversed(list(rows))
     ]
     groups = grouped(points)
     names = list(dict.fromkeys(name for group in groups for name in group.means))

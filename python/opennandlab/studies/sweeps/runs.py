@@ -18,7 +18,7 @@ from opennandlab.core.run import SEED
 from opennandlab.policies import policy
 from opennandlab.reports import drawing, output
 from opennandlab.reports.figure.paper import Paper
-from opennandlab.reports.runs import Wanted, choose, plots, report, shown, subject, told
+from opennandlab.reports.runs import Wanted, choose, named, plots, report, shown, subject, told
 from opennandlab.stats.groups import Group, grouped
 from opennandlab.store import Store
 from opennandlab.studies.sweeps.axes import Axis
@@ -106,6 +106,7 @@ class Runs:
         asked = {"x": x, "y": y, "lines": lines, "facets": facets}
         wanted = self._wanted({key: value for key, value in asked.items() if value is not None})
         made = report(subject(wanted), self.groups, wanted, self._names)
+        made = named(made, self.sweep.settings, self.sweep.varied)
         if paper is not None and path is not None:
             page = Paper.of(paper) if isinstance(paper, str) else paper
             output.write(made, Path(path), paper=page)
