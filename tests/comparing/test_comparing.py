@@ -382,17 +382,6 @@ def test_mixed_families_are_refused_with_the_family_of_each(cli: Cli, tmp_path: 
         onl.compare([])
 
 
-def test_a_page_of_results_lists_the_keys_that_differ() -> None:
-    family, policies = of_kind("result"), ("greedy", "fifo")
-    documents = [result(0), result(1)]
-    for made, policy in zip(documents, policies, strict=True):
-        made["device"]["ftl"]["gc_policy"] = {"kind": policy}
-    opened = [family.opened(sealed(made), "a") for made in documents]
-    ((section,), same) = (family.sections(some, ("a", "b")) for some in (opened, opened[:1] * 2))
-    assert section.items[0].rows == (("ftl.gc_policy.kind", *policies),)  # type: ignore[union-attr]
-    assert same == ()
-
-
 @pytest.mark.parametrize("kind", sorted(set(MAKERS) - {"formula"}))
 def test_the_command_compares_files_of_every_family(cli: Cli, tmp_path: Path, kind: str) -> None:
     files = saved(tmp_path, kind, 3, "study-{}/document")

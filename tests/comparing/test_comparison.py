@@ -9,6 +9,7 @@ import pytest
 import opennandlab as onl
 from opennandlab import _core
 from opennandlab.comparing import UnlikeError, compare
+from opennandlab.comparing.families.results import Results
 
 WORK = {
     "name": "random",
@@ -90,3 +91,16 @@ def test_a_build_with_changed_sources_is_warned_of(
 def test_one_result_is_no_comparison(small: Any) -> None:
     with pytest.raises(onl.ResultError, match="accepted: two or more"):
         compare([onl.benchmark(small, WORK)])
+
+
+def test_a_page_of_results_lists_the_keys_that_differ() -> None:
+    work = {"pattern": "random", "total": {"drive_writes": 0.1}}
+    nand = {"channels": 1, "dies_per_channel": 1, "blocks_per_plane": 64, "pages_per_block": 32}
+    runs = [
+        onl.benchmark({"nand": nand, "ftl": {"gc_policy": policy}}, work)
+        for policy in ("greedy", "fifo")
+    ]
+    (section,) = Results().sections(runs, ("a", "b"))
+    rows = getattr(section.items[0], "rows", None)
+    assert rows == (("ftl.gc_policy.kind", "greedy", "fifo"),)
+    assert Results().sections(runs[:1] * 2, ("a", "b")) == ()
