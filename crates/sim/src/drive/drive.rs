@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::config::DeviceConfig;
-use super::data_commands::FrontShape;
+use super::front_shape::FrontShape;
 use super::host_counters::HostCounters;
 use super::patrol::Patrol;
 use super::placement_ids::{CommandIds, SharedPlacer};

@@ -18,6 +18,7 @@ mod counts;
 mod data_commands;
 #[allow(clippy::module_inception)] // the main type of the room
 mod drive;
+mod front_shape;
 pub(crate) mod health;
 mod host_counters;
 pub(crate) mod image;
@@ -38,9 +39,9 @@ pub(crate) mod zones;
 
 pub use config::DeviceConfig;
 pub(crate) use counts::Counts;
-pub(crate) use data_commands::{moves_data, FrontShape};
 pub use drive::Drive;
 pub(crate) use drive::{total, CommandSink, Front};
+pub(crate) use front_shape::{moves_data, FrontShape};
 pub use health::Wellness;
 pub(crate) use health::{block_figures, emmc_estimates, wellness};
 pub use host_counters::{Asides, HostCounters};

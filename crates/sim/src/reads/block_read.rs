@@ -207,7 +207,7 @@ impl PageTypes {
 
     /// The sort of a page.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // what it asks of the page was asked before it
+    #[allow(clippy::inline_always)] // the page was asked the same before
     pub(super) fn of(&self, media: &Media, ppn: Ppn) -> usize {
         let geometry = media.geometry();
         if !self.tells_pages() {

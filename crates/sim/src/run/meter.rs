@@ -43,12 +43,12 @@ pub(super) struct Sampling {
     pub(super) series: Series,
     pub(super) count: u64,
     pub(super) taken: u64,
-    /// What has to be done of the stage for the next point; 0 until that was asked for.
+    /// Work of the stage that the next point needs; 0 until that was asked for.
     pub(super) due: u64,
 }
 
 impl Sampling {
-    /// What has to be done of a stage of `total` for the next point; `u64::MAX`: none comes.
+    /// Work of a stage of `total` that the next point needs; `u64::MAX`: none comes.
     fn next_due(&self, total: u64) -> u64 {
         if total == 0 || self.taken >= self.count {
             return u64::MAX;

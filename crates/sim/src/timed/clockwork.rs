@@ -131,8 +131,8 @@ impl Clockwork {
         Some(index)
     }
 
-    /// Takes the command of this slot if it is the one that continues before the next event, at this
-    /// instant, and no operation ends before it: then what it does is part of the same step.
+    /// Takes the command of this slot if it is the one that continues before the next event, at
+    /// this instant, and no operation ends before it: then it is carried out in the same step.
     #[inline]
     pub(super) fn takes_at_once(&mut self, index: u32) -> bool {
         let is_next = self.goes_next == Some((index, self.now())) && !self.backend.has_completed();

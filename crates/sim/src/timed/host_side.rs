@@ -80,8 +80,8 @@ pub(crate) struct HostSide {
     pub(crate) is_worn_out: bool,
     /// Reads of superblocks that will not be corrected.
     pub(super) failing: Vec<FailingRead>,
-    /// What the front of the drive is like, if commands that move data take a way of their own;
-    /// only in a stage that [runs by itself](super::stage::TimedStage::run_by_itself).
+    /// What the front of the drive is like, if commands that move data take the shorter way;
+    /// only in a stage that [runs alone](super::stage::TimedStage::run_by_itself).
     pub(super) front: Option<FrontShape>,
 }
 

@@ -121,8 +121,8 @@ impl TimedSink<'_> {
         (page, self.target((block, is_slc), (own, index), flash))
     }
 
-    /// Where operations go on an index in a block of the flash, which is of this shape; `block` is
-    /// the block of the FTL.
+    /// The target of operations on an index in a block of the flash, which is of this shape;
+    /// `block` is the block of the FTL.
     #[inline(always)]
     #[allow(clippy::inline_always)] // as `send_to`
     fn target(
@@ -145,7 +145,7 @@ impl TimedSink<'_> {
         self.send_to(op, extra, target);
     }
 
-    /// The same, with where it goes.
+    /// The same, with its target.
     #[inline(always)]
     #[allow(clippy::inline_always)] // an operation stays in registers until it is in its queue
     fn send_to(&mut self, op: FlashOp, extra: Extra, target: Target) {

@@ -1,6 +1,6 @@
 //! Pages that leave the write buffer for a die with nothing to do: most of those of a drive whose
-//! pages are programmed in units. All that becomes of such a page is that it waits in memory for the
-//! rest of its unit, so it need not wait for its turn in the queue of the die first.
+//! pages are programmed in units. Such a page only waits in memory for the rest of its unit, so it
+//! need not wait for its turn in the queue of the die first.
 
 use super::die::Class;
 use super::Full;

@@ -116,8 +116,8 @@ impl Background {
         }
     }
 
-    /// The erase of a block, or of a member of it, has ended: if it is the victim of its die, writes
-    /// that waited for it continue.
+    /// The erase of a block, or of a member of it, has ended: if it is the victim of its die,
+    /// writes that waited for it continue.
     #[cold]
     fn erased(
         &mut self,

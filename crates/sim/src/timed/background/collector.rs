@@ -348,7 +348,7 @@ impl Collector {
         self.dies[die.0 as usize].is_held
     }
 
-    /// Whether its state is still what this note says. A write that stalls behind others, or is held
+    /// Whether its state is still that of the note. A write that stalls behind others, or is held
     /// back, changes nothing.
     #[inline]
     pub(super) fn is_as(&self, calm: &Calm) -> bool {

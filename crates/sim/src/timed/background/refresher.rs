@@ -115,7 +115,7 @@ impl Refresher {
         may.then_some(pressing)
     }
 
-    /// The time of the stage before which no refresh of a die is due or under way, if its FTL asks
+    /// The time of the stage before which no refresh of a die is due or running, if its FTL asks
     /// for none: a block that is closed meanwhile becomes due later.
     pub(super) fn calm_until(&self, drive: &mut Drive, die: DieId) -> Ns {
         if self.dies[die.0 as usize].under_way.is_some() {
