@@ -91,9 +91,11 @@ def test_the_roof_amplifies_as_the_closed_form_of_cyclic_collection(tmp_path):
     binary = tmp_path / "roof"
     source = ROOT / "benches" / "roof.rs"
     subprocess.run(["rustc", "-O", "--edition", "2021", "-o", binary, source], check=True)
-    command = [binary, "262144", "1", "400000"]
+    command = [binary, "262144", "262144", "400000", "1"]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     alive = 0.5
     for _ in range(200):  # of a page when its block is the oldest: physical over logical is 1.07
         alive = math.exp(-1.07 * (1 - alive))
-    assert float(said.split()[2]) == pytest.approx(1 / (1 - alive), rel=0.03)
+    filled, written = said.splitlines()
+    assert float(filled.split()[2]) == 1
+    assert float(written.split()[2]) == pytest.approx(1 / (1 - alive), rel=0.03)

@@ -49,6 +49,8 @@ class Link(str, Enum):
 
 # An earlier name of the same link: four lanes of revision 1.1.
 LINK_ALIASES = {"pcie4x4": "pcie1x4"}
+# The most that a device may have.
+OVER_PROVISIONING_MAX = 4
 
 
 class Scheme(str, Enum):
@@ -106,7 +108,11 @@ class WafOptions(Printed):
         float | None, flag("(T - U) / T, 0 to 1; use the effective spare factor of a drive.")
     ] = None
     over_provisioning: Annotated[
-        float | None, flag("(T - U) / U, instead of the spare factor.")
+        float | None,
+        flag(
+            "(T - U) / U, instead of the spare factor. A drive keeps part of it in reserve: its "
+            "WAF follows from the effective spare factor, which `benchmark` prints."
+        ),
     ] = None
     hot_fraction: Annotated[float | None, flag("Share of the pages that are hot, 0 to 1.")] = None
     hot_share: Annotated[
@@ -558,8 +564,9 @@ def _spare_factor(spare_factor: float | None, over_provisioning: float | None) -
     if spare_factor is not None and over_provisioning is None:
         return spare_factor
     if over_provisioning is not None and spare_factor is None:
-        if not over_provisioning > 0:
-            raise ValueError(f"--over-provisioning is {over_provisioning}; accepted: above 0")
+        if not 0 < over_provisioning <= OVER_PROVISIONING_MAX:
+            accepted = f"above 0, at most {OVER_PROVISIONING_MAX} (7 % is 0.07)"
+            raise ValueError(f"--over-provisioning is {over_provisioning}; accepted: {accepted}")
         return over_provisioning / (1 + over_provisioning)
     raise ValueError("give either --spare-factor or --over-provisioning")
 
