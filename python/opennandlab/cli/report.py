@@ -80,6 +80,10 @@ def report(given: ReportOptions) -> None:
     terminal.check_outputs(
         {"--html": html, "--pdf": given.pdf, "--output": given.output}, dict(inputs)
     )
+    if given.figures is not None:
+        from opennandlab.base.extras import need
+
+        need("plot")
     each = None if given.figures is None else given.figures / "each.pdf"
     paper = given.page(given.output or each, "--output or --figures")
     outputs = Outputs(
