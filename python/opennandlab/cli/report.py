@@ -218,7 +218,7 @@ def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
     if len(files) > 1:
         _refuse(
             f"a document of the kind `{min(kinds)}` is drawn alone; `compare` puts several "
-            "beside each other"
+            "next to each other"
         )
     return _write(report_of(files[0]), (), outputs)
 

@@ -93,7 +93,7 @@ def of_plotly(figure: Figure) -> go.Figure:
 
 
 def element(figures: Sequence[Figure]) -> str:
-    """Return the first figure as an SVG element for a notebook; empty where there is none.
+    """Return the first figure as an SVG element for a notebook; empty without one.
 
     Empty also without the packages that draw: the tables are shown all the same.
     """

@@ -279,10 +279,10 @@ def _plot(sheet: Sheet, plot: Plot, box: Box) -> None:
     texts = [text for _, text in scale.ticks(plot.y, scale.ends(plot, "y"))]
     inset = 0.3 + letter() * max(map(len, texts), default=1)
     named = [scale.label(mark.text) for mark in plot.marks if mark.axis == "y"]
-    beside = max(map(len, named), default=0)
+    outside = max(map(len, named), default=0)
     if plot.right is not None:
-        beside = max(beside, 5 + max(map(len, _right_texts(plot)), default=0))
-    wide = width - inset - 0.14 - letter() * beside
+        outside = max(outside, 5 + max(map(len, _right_texts(plot)), default=0))
+    wide = width - inset - 0.14 - letter() * outside
     below = BELOW + LINE * _legend_rows(plot, width)
     frame = tall - below - _above(plot, width)
     axes = _frame(sheet, (left + inset, bottom + below, wide, frame))
