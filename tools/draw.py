@@ -77,7 +77,7 @@ EIGHT_BITS = Decoder(arithmetic="int8")
 # Figures that the commands of a page draw.
 PAGES = {
     "policies": ("resources/policies-waf",),
-    "reports": ("resources/paper-histogram", "resources/paper-surface"),
+    "reports": ("resources/paper-histogram", "resources/paper-surface", "resources/wear"),
     "sweeps": ("resources/sweep-waf", "resources/sweep-policies", "resources/paper-policies"),
     "where-time-goes": ("resources/where-time-goes-before", "resources/where-time-goes-after"),
 }

@@ -37,7 +37,8 @@ class ReportOptions(FioChoice, ForPrint, Printed):
         argument(
             "Documents of standard tests, or a suite; several make the chapters of one report, "
             "and a folder means its documents. Or one other document: a result of `benchmark`, "
-            "a code's curve, cuts of the power, a fleet, a calibration …",
+            "a code's curve, cuts of the power, a fleet, a calibration …; or a device image, "
+            "whose wear is drawn",
             metavar="FILE...",
             show_default=False,
         ),
@@ -226,8 +227,11 @@ def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
 def _family(path: Path) -> str:
     """Return what a file holds; empty for one that cannot be read, which is reported later."""
     from opennandlab.base.errors import ResultError
+    from opennandlab.core.images import is_image
     from opennandlab.reports.pts import source
 
+    if is_image(path):
+        return "image"
     try:
         return source.family(source.load(path)[0])
     except ResultError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from pathlib import Path
@@ -12,7 +13,11 @@ from opennandlab.base.errors import ConfigError, ImageError
 from opennandlab.base.words import size
 from opennandlab.core.config import DeviceConfig, Source, load_device
 from opennandlab.core.memory import available_bytes
+from opennandlab.documents.record import made
+from opennandlab.documents.wear import DriveWear
 
+# The first bytes of a device image.
+IMAGE = b"ONLIMAGE"
 # A pipe into which nobody writes is not waited for; on Windows there is text, and bytes.
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -55,6 +60,20 @@ def drive_of(image: bytes, seed: int, path: str | Path) -> _core.Drive:
         return _core.Drive.from_image(image, seed)
     except ImageError as error:
         raise ImageError(f"{path}: {error}") from error
+
+
+def wear_of(drive: _core.Drive) -> DriveWear:
+    """Return how worn a drive is."""
+    return made(json.loads(drive.wear()), DriveWear)
+
+
+def is_image(path: Path) -> bool:
+    """Whether a file begins as device images do; not that it is whole."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(IMAGE)) == IMAGE
+    except OSError:
+        return False
 
 
 def with_policy(image: DeviceConfig, gc_policy: object) -> DeviceConfig:

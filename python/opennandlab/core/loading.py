@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opennandlab.base.errors import DocumentError, ResultError
+from opennandlab.core.config import DeviceConfig
+from opennandlab.core.images import drive_of, is_image, read_image, wear_of
 from opennandlab.core.result import Result
 from opennandlab.core.tested import PtsResult
 from opennandlab.core.viewed import Viewed, viewed
@@ -105,14 +107,17 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
 
 
 def report_of(path: Path) -> Report:
-    """Return the report of a document that is no standard test.
+    """Return the report of a document that is no standard test, or of a device image.
 
     Raises:
+        ImageError: when an image is damaged or newer than this build, and why.
         ResultError: when the file is damaged or edited, or its kind has no report.
     """
     from opennandlab.ecc import charts
     from opennandlab.reports import calibration, plot
 
+    if is_image(path):
+        return _worn(path)
     found = load(path)
     if isinstance(found, Result):
         return plot.report(found.content)
@@ -128,5 +133,15 @@ def report_of(path: Path) -> Report:
     raise ResultError(
         f"{path}: a document of the kind `{kind}` has no figure; accepted: standard tests, suites, "
         "results, curves and comparisons of codes, power cuts, fleets, applications, eMMCs, "
-        "calibrations"
+        "calibrations, device images"
     )
+
+
+def _worn(path: Path) -> Report:
+    """Return the report of a device image; its policy is not run."""
+    from opennandlab.reports import wear
+
+    # The seed is that of runs to come.
+    drive = drive_of(read_image(path), 0, path)
+    device = DeviceConfig(drive.device(), path.name)
+    return wear.report(path.name, device.to_dict(), wear_of(drive))

@@ -333,6 +333,14 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
+def outcome_of(core: _core.Drive) -> Outcome:
+    """Return the outcome of a run, which the core must give as declared."""
+    try:
+        return declared.outcome(core.outcome())
+    except DocumentError as error:
+        raise InternalError(f"the core's outcome is not as declared: {error}") from error
+
+
 def assemble(  # noqa: PLR0913 (sections of a document, by name)
     outcome: Outcome,
     *,

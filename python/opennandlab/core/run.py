@@ -16,8 +16,9 @@ from msgspec import structs
 
 from opennandlab import _core
 from opennandlab.base import logs
-from opennandlab.base.errors import ConfigError, DocumentError, InternalError
+from opennandlab.base.errors import ConfigError
 from opennandlab.base.files import write_atomically
+from opennandlab.core import images
 from opennandlab.core.config import (
     DeviceConfig,
     ReplayConfig,
@@ -34,11 +35,11 @@ from opennandlab.core.observation import Observation, logs_of_run, observe, time
 from opennandlab.core.readers import load_own
 from opennandlab.core.recorded import check_digest, table_of
 from opennandlab.core.requests import Recording, RequestFile
-from opennandlab.core.result import Interrupted, Result, assemble
+from opennandlab.core.result import Interrupted, Result, assemble, outcome_of
 from opennandlab.core.slices import Clock, Exclusive, Watcher, iter_run
 from opennandlab.core.traces import TenantTraces, legible, printable, read_traces, unnamed
-from opennandlab.documents.result import Effective, Observed, Origin, Outcome
-from opennandlab.documents.result import outcome as read_outcome
+from opennandlab.documents.result import Effective, Observed, Origin
+from opennandlab.documents.wear import DriveWear
 from opennandlab.policies.source import named_in
 from opennandlab.theory.prediction import fills, has_lost_blocks, mapping_of, predicted_waf
 
@@ -101,7 +102,7 @@ class Simulation:
         self.device = with_policy(DeviceConfig(self._core.device(), Path(path).name), gc_policy)
         with named_in(path, is_record=True):
             self.device.consulted(self._core)
-        origin = _outcome(self._core).state.origin
+        origin = outcome_of(self._core).state.origin
         name = f"image {origin.image_crc32}" if isinstance(origin, Origin) else origin
         self._history = History(names=[name], is_filled=True)
         return self
@@ -188,6 +189,15 @@ class Simulation:
             changed = self.device.replace({"nand.stress": {"count_reads": known, **stress}})
             self._core.set_stress(json.dumps(changed.to_dict()["nand"]["stress"]))
             self.device = changed
+
+    def wear(self) -> DriveWear:
+        """Return how often the good blocks were erased since the factory.
+
+        Raises:
+            BusyError: while a run is under way.
+        """
+        with self._exclusive:
+            return images.wear_of(self._core)
 
     def run(  # noqa: PLR0913 (options, by name)
         self,
@@ -330,7 +340,7 @@ class Run:
         write_atomically(Path(path), image)
 
     def _result(self, clock: Clock, kept: RequestFile | None, *, partial: bool) -> Result:
-        outcome = _outcome(self._core)
+        outcome = outcome_of(self._core)
         if self._session is not None:
             state = structs.replace(outcome.state, origin=Origin(session=self._session))
             outcome = structs.replace(outcome, state=state)
@@ -588,11 +598,3 @@ def _checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
         raise ConfigError("seed", f"`{seed}` is not a valid seed; accepted: 0 to 2^64 - 1")
     return seed
-
-
-def _outcome(core: _core.Drive) -> Outcome:
-    """Return what the core says, which must be what is declared."""
-    try:
-        return read_outcome(core.outcome())
-    except DocumentError as error:
-        raise InternalError(f"the core's outcome is not as declared: {error}") from error

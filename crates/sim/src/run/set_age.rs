@@ -51,8 +51,9 @@ impl Simulation {
         Err(ConfigError::new(format!("precondition[{index}]"), message))
     }
 
-    /// How worn the drive is: `{blocks, erase_count_mean, erase_count_max, free_blocks}`, of good
-    /// blocks.
+    /// How worn the drive is: `{blocks, erase_count_mean, erase_count_max, free_blocks,
+    /// erase_counts}`, of good blocks; the last are pairs of an erase count and how many blocks
+    /// have it, the smallest count first.
     pub fn wear(&self) -> Value {
         let (wear, free_blocks) = self.worn();
         let blocks = wear.blocks();
@@ -61,6 +62,7 @@ impl Simulation {
             "erase_count_mean": (blocks > 0).then(|| wear.erases() as f64 / f64::from(blocks)),
             "erase_count_max": wear.highest(),
             "free_blocks": free_blocks,
+            "erase_counts": wear.iter().filter(|(_, blocks)| *blocks > 0).collect::<Vec<_>>(),
         })
     }
 }
