@@ -49,7 +49,7 @@ class FromOptions(Printed):
     ] = None
     format_: Annotated[
         Simulator | None,
-        flag("Whose files these are.", "--format", show_default="as they look"),
+        flag("The simulator that the files belong to.", "--format", show_default="as they look"),
     ] = None
     as_run: Annotated[
         bool, flag("Take the values that the simulator works with, not those of its files.")
@@ -62,7 +62,7 @@ class FromOptions(Printed):
 
 
 def translate_files(given: FromOptions) -> None:
-    """Make a device file of another simulator, with a row for each of its keys."""
+    """Make a device file from the files of another simulator, with a row for each of their keys."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.files import check_writable, write_atomically
     from opennandlab.base.units import parse_bytes

@@ -54,7 +54,9 @@ class RatingOptions(Printed):
     tbw: Annotated[
         str | None, flag("Bytes that may be written, such as 4380TB.", metavar="SIZE")
     ] = None
-    years: Annotated[float, flag("For which that holds.", metavar="N", min=0.1, max=100)] = 5.0
+    years: Annotated[
+        float, flag("Years for which the endurance is rated.", metavar="N", min=0.1, max=100)
+    ] = 5.0
     active_w: Annotated[
         float | None, flag("Power in sequential writes.", metavar="W", min=0.001, max=1000)
     ] = None

@@ -80,7 +80,7 @@ class LayoutOptions(PageOptions):
     block_pages: Annotated[
         int | None,
         flag(
-            "Pages of an erase block: scramblers go by the page in it (default: 128).",
+            "Pages of an erase block; scramblers depend on the page within it (default: 128).",
             min=1,
             max=1 << 16,
         ),
@@ -210,7 +210,7 @@ class GuessOptions(PageOptions, Printed):
 
 @command(app, example="opennandlab ecc dump guess dump.bin --page 2048 --oob 64 -o layout.json")
 def guess(given: GuessOptions) -> None:
-    """Find the code of a dump; exit 1 if there is none that can be found."""
+    """Find the code of a dump; exit code 1 if none is found."""
     import json
 
     from opennandlab.base.files import write_atomically
@@ -354,13 +354,13 @@ class RepairOptions(LayoutOptions, Printed):
     dump: Dump
     target: Annotated[Path, argument("File to write.", metavar="OUT")]
     data_only: Annotated[
-        bool, flag("Write the data alone, without OOB and scrambler.", "--data-only")
+        bool, flag("Write the data alone, descrambled and without OOB.", "--data-only")
     ] = False
 
 
 @command(app, example="opennandlab ecc dump repair dump.bin data.bin --layout l.json --data-only")
 def repair(given: RepairOptions) -> None:
-    """Write a dump with its bit errors corrected; bad words pass unchanged, and exit is 1."""
+    """Write a dump with its bit errors corrected; bad words pass unchanged, with exit code 1."""
     from opennandlab.base.files import write_pieces_atomically
     from opennandlab.ecc.dumps.checking import Checked, mended
 

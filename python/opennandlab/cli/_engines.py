@@ -30,7 +30,8 @@ class EngineOptions(Options):
     scheduler: Annotated[
         str | None,
         flag(
-            "Of a Dask cluster, such as tcp://127.0.0.1:8786; default: own workers.",
+            "Scheduler of a Dask cluster, such as tcp://127.0.0.1:8786; default: workers on "
+            "this machine.",
             metavar="ADDRESS",
         ),
     ] = None

@@ -30,7 +30,7 @@ class EnduranceOptions(Printed):
     file: Annotated[
         Path | None,
         argument(
-            "A fleet file without suites; left out: devices that are alike but for their seeds.",
+            "A fleet file without suites; default: devices that differ only in their seeds.",
             metavar="[FILE]",
             show_default=False,
         ),
@@ -41,15 +41,15 @@ class EnduranceOptions(Printed):
     devices: Annotated[int, flag("How many.")] = 8
     drive_class: Annotated[
         list[str] | None,
-        flag("client or enterprise; left out: both. May be repeated.", "--class", metavar="NAME"),
+        flag("client or enterprise; default: both. May be repeated.", "--class", metavar="NAME"),
     ] = None
     variant: Annotated[
         list[str] | None,
-        flag("random, read_disturb or cold_hot; left out: all. May be repeated.", metavar="NAME"),
+        flag("random, read_disturb or cold_hot; default: all. May be repeated.", metavar="NAME"),
     ] = None
     ages: Annotated[str, flag("Written data at each age, in rated TBW.", metavar="A,B")] = "1"
     tbw: Annotated[
-        float | None, flag("The rated TBW, TB; left out: what uses up the rated cycles.")
+        float | None, flag("The rated TBW, TB; default: what uses up the rated cycles.")
     ] = None
     programs: Annotated[float, flag("Page programs of a test; drives are scaled down to them.")] = (
         1e6
@@ -60,19 +60,19 @@ class EnduranceOptions(Printed):
     cut_every_hours: Annotated[
         float | None,
         flag(
-            "The same, by hours of active use between two cuts: 8 hours a day of a client, 24 of "
-            "enterprise.",
+            "The same, by hours of active use between two cuts: 8 hours a day for client "
+            "drives, 24 for enterprise.",
             metavar="H",
             show_default=False,
         ),
     ] = None
     use_years: Annotated[
-        float, flag("Years of use that the rated TBW is for, for these hours.")
+        float, flag("Years of use in which the rated TBW is written, for these hours.")
     ] = 5.0
     claims: Annotated[
         str | None,
         flag(
-            "Promises of devices that are cut: honest-flush, plp, ordered, rzat; left out: those "
+            "Promises of devices that are cut: honest-flush, plp, ordered, rzat; default: those "
             "that follow from their options.",
             metavar="A,B",
             show_default=False,

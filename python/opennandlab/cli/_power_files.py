@@ -27,7 +27,7 @@ class FilesOptions(Printed):
     config: Annotated[
         str | None,
         flag(
-            "The drive that is served; left out: one of 64 MiB.",
+            "The drive that is served; default: one of 64 MiB.",
             "-c",
             metavar="PRESET|FILE",
             show_default=False,
@@ -38,13 +38,13 @@ class FilesOptions(Printed):
     mode: Annotated[
         list[str] | None,
         flag(
-            "WAL/FULL, DELETE/FULL or DELETE/EXTRA; left out: all. May be repeated.", metavar="NAME"
+            "WAL/FULL, DELETE/FULL or DELETE/EXTRA; default: all. May be repeated.", metavar="NAME"
         ),
     ] = None
     variant: Annotated[
         list[str] | None,
         flag(
-            "prefix, subset, torn, torn_below, flush_ignored or paired_page; left out: all. May "
+            "prefix, subset, torn, torn_below, flush_ignored or paired_page; default: all. May "
             "be repeated.",
             metavar="NAME",
         ),

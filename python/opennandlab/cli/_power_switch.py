@@ -29,7 +29,7 @@ def off(given: SwitchOptions) -> None:
 
 
 def on(given: SwitchOptions) -> None:
-    """Give a served drive its power back, and wait until it is ready."""
+    """Turn the power of a served drive on again, and wait until it is ready."""
     _turn(given, "on")
 
 

@@ -85,7 +85,7 @@ class ImportOptions(FioChoice, Printed):
 
 
 def import_(given: ImportOptions) -> None:
-    """Import figures that others measured; nothing is written unless all of them are sound."""
+    """Import figures that others measured; nothing is written unless all of them are valid."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.base.units import parse_bytes
     from opennandlab.measured.published import PREFIX

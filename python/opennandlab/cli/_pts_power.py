@@ -34,7 +34,7 @@ class PowerOptions(Printed):
     log: Annotated[
         Path,
         argument(
-            "Lines of seconds,watts: seconds since 1970, or since the begin of the test.",
+            "Lines of seconds,watts: seconds since 1970, or since the beginning of the test.",
             metavar="LOG",
             show_default=False,
         ),

@@ -43,7 +43,9 @@ class CellsOptions(StressOptions):
     levels: Annotated[Around, flag("Levels to read at.")] = Around.DEFAULT
     offsets: Annotated[
         str | None,
-        flag("Read with all levels moved so far too, gaps; count the bits that change."),
+        flag(
+            "Also read with all levels moved by these offsets, in gaps; count the bits that change."
+        ),
     ] = None
     valleys: Annotated[bool, flag("Search the best place of each level.")] = False
     information: Annotated[bool, flag("Information of 1, 3 and 7 reads at these levels.")] = False

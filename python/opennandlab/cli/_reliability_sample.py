@@ -39,7 +39,7 @@ class SampleOptions(Options):
         bool, flag("With --drives: judge them together, by failures and data errors (60 %).")
     ] = False
     read: Annotated[
-        float | None, flag("With --drives: TB read of each; default: as many as are written.")
+        float | None, flag("With --drives: TB read from each; default: as many as are written.")
     ] = None
     ramps: Annotated[
         bool, flag("With --drives: temperatures cycle; else half the drives are hot, half cold.")
@@ -58,7 +58,7 @@ class PlanOptions(Printed):
     drive_class: Annotated[Class, flag("Class of JESD218.", "--class")] = Class.CLIENT
     drives: Annotated[int, flag("Drives of the sample.")] = 31
     read: Annotated[
-        float | None, flag("TB that are read of each drive; default: as many as are written.")
+        float | None, flag("TB that are read from each drive; default: as many as are written.")
     ] = None
     failures: Annotated[int | None, flag("Drives that failed in the test.")] = None
     errors: Annotated[int | None, flag("Data errors of all drives in the test.")] = None

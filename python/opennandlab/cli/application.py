@@ -33,7 +33,7 @@ STATE_EXAMPLE = "opennandlab app state old-dirty -c emmc_16gb --image old.onl"
 SCRIPT_EXAMPLE = "opennandlab app script contact --iterations 2"
 
 app = typer.Typer(
-    help="Application-shaped work of phones and desktops, and synthetic work on files.",
+    help="Workloads of phone and desktop applications, and synthetic work on files.",
     epilog=f"Example: {RUN_EXAMPLE}",
     no_args_is_help=True,
 )
@@ -74,8 +74,8 @@ class AgingOptions(Options):
     dcim_delete_pct: Annotated[
         float,
         flag(
-            "Percent of the photos that rounds of filling delete; of a simulated drive, of all "
-            "files. 0 ends at 95 % full.",
+            "Percent of the photos that rounds of filling delete; on a simulated drive, percent of "
+            "all files. 0 ends at 95 % full.",
         ),
     ] = 25.0
 
@@ -94,7 +94,7 @@ class AgingOptions(Options):
 
 
 Place = Annotated[
-    Path | None, flag("The store of runs; by default as in `runs`.", "--store", metavar="DIR")
+    Path | None, flag("The store of runs; default: as in `runs`.", "--store", metavar="DIR")
 ]
 SizeOption = Annotated[
     list[str] | None,

@@ -66,7 +66,7 @@ class CalibrateOptions(Printed):
     starts: Annotated[
         int | None,
         flag(
-            "Starts at most; no more when two end equally well. Default 4; 1 for skew, fill, "
+            "Maximum number of starts; fewer if two end equally well. Default 4; 1 for skew, fill, "
             "zones and load.",
             min=1,
             max=100,
@@ -79,20 +79,23 @@ class CalibrateOptions(Printed):
     ] = None
     amount: Annotated[
         str | None,
-        flag("Amount of it that was tested, in segments.", "--ar-amount", metavar="SIZE"),
+        flag("Bytes of the drive that were tested, in segments.", "--ar-amount", metavar="SIZE"),
     ] = None
     requests: Annotated[
         int,
         flag(
-            "Requests of a cell at least, fewer of large ones: writes continue until the drive "
-            "has reclaimed enough.",
+            "Minimum number of requests of a cell, fewer of large ones: writes continue until the "
+            "drive has reclaimed enough.",
             min=10,
         ),
     ] = REQUESTS
     requests_max: Annotated[
-        int, flag("Requests of a cell; one that takes more is refused.", min=10)
+        int,
+        flag("Maximum number of requests of a cell; a cell that needs more is refused.", min=10),
     ] = REQUESTS_MAX
-    settle: Annotated[float, flag("Writes before, in range sizes.", min=0, max=100)] = SETTLE
+    settle: Annotated[
+        float, flag("Writes before each cell, as multiples of its range.", min=0, max=100)
+    ] = SETTLE
     blocks: Annotated[
         int | None,
         flag("Blocks per plane that are simulated, in place of --shrink; 0: all.", min=0),
@@ -111,7 +114,7 @@ class CalibrateOptions(Printed):
             metavar="KIND=WEIGHT,…",
         ),
     ] = None
-    html: Annotated[Path | None, flag("Write a report as a page.", metavar="FILE")] = None
+    html: Annotated[Path | None, flag("Write a report as an HTML page.", metavar="FILE")] = None
     plot: Annotated[
         Path | None, flag("Draw the errors of all cells: SVG, PNG, PDF, page.", metavar="FILE")
     ] = None
@@ -123,7 +126,7 @@ class CalibrateOptions(Printed):
 def calibrate(given: CalibrateOptions) -> None:
     """Compare a device file with measurements, or fit keys of it.
 
-    The same command goes on after Ctrl-C.
+    The same command continues after Ctrl-C.
     """
     from opennandlab.base.units import parse_bytes
     from opennandlab.core.shrinking import asked_divisor

@@ -29,7 +29,8 @@ class CheckDataOptions(TargetOptions, Printed):
     cache_size: Annotated[
         str,
         flag(
-            "Written between writing and reading samples, so that no cache of the drive answers.",
+            "Bytes written between writing and reading samples, so that no cache of the drive "
+            "answers.",
             metavar="SIZE",
         ),
     ] = "64MiB"

@@ -45,7 +45,7 @@ class CompareOptions(FioChoice, Printed):
     )
     every: Annotated[bool, flag("Show every number, not only the main ones.", "--all")] = False
     store: Annotated[
-        Path | None, flag("The store of keys. Default: that of `runs`.", metavar="DIR")
+        Path | None, flag("The store of keys. Default: the store of `runs`.", metavar="DIR")
     ] = None
     cost: Annotated[
         Path | None,

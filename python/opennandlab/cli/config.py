@@ -164,13 +164,13 @@ class InitOptions(Printed):
 
     file: Annotated[
         Path | None,
-        argument("Default: device.yaml, with --workload workload.yaml.", metavar="FILE"),
+        argument("Default: device.yaml, or workload.yaml with --workload.", metavar="FILE"),
     ] = None
     workload: Annotated[bool, flag("A workload file instead of a device file.")] = False
     source: Annotated[
         str | None,
         flag(
-            "Where the values come from; default: config, with --workload W2.",
+            "Preset that the values come from; default: config, or W2 with --workload.",
             "--from",
             metavar="PRESET|FILE",
         ),
@@ -208,7 +208,7 @@ def init(given: InitOptions) -> None:
 
 @command(app, "from", example="opennandlab config from ssdconfig.xml -o my_drive.yaml")
 def from_(given: FromOptions) -> None:
-    """Make a device file of another simulator, with a row for each of its keys."""
+    """Make a device file from the files of another simulator, with a row for each of their keys."""
     translate_files(given)
 
 
@@ -219,7 +219,7 @@ def from_(given: FromOptions) -> None:
     "--seq-write 1400MB/s --rand-write 145000 --rand-read 530000 -o my_drive.yaml",
 )
 def from_rating(given: RatingOptions) -> None:
-    """Make a device file of a page of a data sheet, with a band of what the drive may do."""
+    """Make a device file from one page of a data sheet, with a band of what the drive may do."""
     make_of_rating(given)
 
 

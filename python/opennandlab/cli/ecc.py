@@ -173,7 +173,7 @@ class Axis(str, Enum):
 class PlotOptions(DrawnOptions, ForPrint):
     """Options of `plot`."""
 
-    output: Annotated[Path, flag("This HTML, SVG, PNG or PDF file.", metavar="FIGURE")]
+    output: Annotated[Path, flag("Draw into this HTML, SVG, PNG or PDF file.", metavar="FIGURE")]
     files: Annotated[
         list[Path] | None,
         argument(
@@ -194,7 +194,7 @@ class PlotOptions(DrawnOptions, ForPrint):
 def plot(given: PlotOptions) -> None:
     """Draw saved and published curves together: FER with 95 % intervals, bounds, and limits.
 
-    With --where also points of a store, seeds added up.
+    With --where, points of a store too, with the counts of their seeds added up.
     """
     from opennandlab.base.errors import ConfigError
     from opennandlab.ecc.charts import write_all
@@ -287,7 +287,8 @@ class NeedOptions(Printed):
 
     rber: Annotated[float | None, flag("Raw bit error rate at the end of life.")] = None
     strength: Annotated[
-        int | None, flag("Instead of --rber: bits that are corrected; gives the RBER they survive.")
+        int | None,
+        flag("Instead of --rber: bits that a codeword corrects; prints the highest RBER for it."),
     ] = None
     uber: Annotated[float, flag("Words that may fail, for each data bit.")] = 1e-15
     step: Annotated[int, flag("Data bytes of a codeword.")] = 1024
@@ -295,9 +296,9 @@ class NeedOptions(Printed):
 
 @command(app, example="opennandlab ecc need --rber 1e-4 --step 512")
 def need(given: NeedOptions) -> None:
-    """Least strength of a BCH code, as data sheets state it, that keeps a target.
+    """Least strength of a BCH code, as data sheets state it, that meets a target.
 
-    With --strength, the highest raw bit error rate at which that code keeps it.
+    With --strength, the highest raw bit error rate at which that code meets it.
     """
     from opennandlab.base.errors import ConfigError
     from opennandlab.ecc.need import limit_rber

@@ -50,9 +50,9 @@ class RunOptions(EngineOptions, Printed):
             show_default=False,
         ),
     ]
-    store: Annotated[Path | None, flag("Another store than that of --output.", metavar="DIR")] = (
-        None
-    )
+    store: Annotated[
+        Path | None, flag("A store other than the one in --output.", metavar="DIR")
+    ] = None
     only: Annotated[
         list[int] | None,
         flag("Only this device, into fleet-INDEX.json. May be repeated.", metavar="INDEX"),
@@ -71,7 +71,7 @@ class RunOptions(EngineOptions, Printed):
     ] = None
     force: Annotated[bool, flag("Targets: overwrite partition tables, file systems.")] = False
     may_fill: Annotated[
-        bool, flag("Targets: let main-full-main fill file systems, where the file asks.")
+        bool, flag("Targets: let main-full-main fill file systems, if the fleet file asks for it.")
     ] = False
     allow_code: AllowCode = False
 

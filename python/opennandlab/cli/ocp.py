@@ -29,7 +29,10 @@ class OcpOptions(Printed):
     ]
     before: Annotated[
         list[Path] | None,
-        flag("Logs of an earlier moment: what was counted since. May be repeated.", metavar="FILE"),
+        flag(
+            "Logs of an earlier moment: shows what was counted since. May be repeated.",
+            metavar="FILE",
+        ),
     ] = None
 
 

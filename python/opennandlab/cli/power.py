@@ -192,14 +192,14 @@ class ReplayOptions(Options):
     """Options of `replay`."""
 
     file: Annotated[Path, argument("The document of a run.", metavar="FILE", show_default=False)]
-    life: Annotated[int | None, flag("Which life; left out: that of the first evidence.")] = None
+    life: Annotated[int | None, flag("Which life; default: the first with a fault.")] = None
     as_json: Json = False
     allow_code: AllowCode = False
 
 
 @command(app, example=REPLAY_EXAMPLE)
 def replay(given: ReplayOptions) -> None:
-    """Live one life of a campaign again, and show its faults."""
+    """Repeat one life of a campaign, and show its faults."""
     from opennandlab.base.errors import ConfigError
     from opennandlab.core.loading import load
     from opennandlab.documents.power_loss import PowerDocument
@@ -296,7 +296,7 @@ class SelfTestOptions(Options):
 
 @command(app, "self-test", example=TEST_EXAMPLE)
 def self_test(given: SelfTestOptions) -> None:
-    """Put faults of every class into right answers, and see whether each is named."""
+    """Put faults of every class into correct answers, and check that each is named."""
     import json
 
     from opennandlab import _core

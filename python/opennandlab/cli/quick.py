@@ -43,7 +43,7 @@ class QuickOptions(TargetOptions, Printed):
     ] = None
     runs: Annotated[int, flag("Runs of each cell.", min=1, max=100)] = 5
     seconds: Annotated[
-        float, flag("A run ends here at the latest.", metavar="S", min=0.01, max=86400.0)
+        float, flag("Maximum time of a run, seconds.", metavar="S", min=0.01, max=86400.0)
     ] = 5.0
     prepare: Annotated[
         Prepared,

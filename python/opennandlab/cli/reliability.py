@@ -68,7 +68,7 @@ class RberOptions(ForPrint, Printed):
     model: Annotated[
         str | None,
         flag(
-            "A model, a preset, or a device file; default that of --config, else tlc.",
+            "A model, a preset, or a device file; default: the model of --config, else tlc.",
             "-m",
             metavar="NAME|FILE",
             callback=typed_device,
@@ -356,7 +356,7 @@ class LifeOptions(SampleOptions, WorkloadOptions, Printed):
         ),
     ] = None
     repeat: Annotated[
-        bool, flag("Replay the trace again and again; without, it must write enough.")
+        bool, flag("Replay the trace until enough is written; without this, one pass must suffice.")
     ] = False
     trace_sha256: Annotated[
         str | None, flag("SHA-256 that the text of the trace must have.", metavar="HEX")
@@ -369,10 +369,10 @@ class LifeOptions(SampleOptions, WorkloadOptions, Printed):
     ] = None
     reads: Reads = 0.0
     storage_h: Annotated[
-        float | None, flag("Hours that data is kept; default those of the class.")
+        float | None, flag("Hours that data is kept; default: as in the class.")
     ] = None
     storage_c: Annotated[
-        float | None, flag("Temperature of these hours, °C; default the class's.")
+        float | None, flag("Temperature during these hours, °C; default: as in the class.")
     ] = None
     passes: Annotated[float, flag("How often the whole drive is read back.")] = 1.0
     programs: Annotated[

@@ -37,7 +37,7 @@ class ReportOptions(FioChoice, ForPrint, Printed):
         argument(
             "Documents of standard tests, or a suite; several make the chapters of one report, "
             "and a folder means its documents. Or one other document: a result of `benchmark`, "
-            "a code's curve, cuts of the power, a fleet, a calibration …; or a device image, "
+            "a code's curve, power cuts, a fleet, a calibration …; or a device image, "
             "whose wear is drawn",
             metavar="FILE...",
             show_default=False,

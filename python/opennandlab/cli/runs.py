@@ -138,7 +138,7 @@ class TableOptions(Printed):
         str | None,
         argument(
             "Metrics to average over seeds, and the coordinates to group by. Without `by`: a "
-            "row for each point; without anything: with all its metrics.",
+            "row for each point; without an argument: with all its metrics.",
             metavar="'METRIC,… [by NAME,…]'",
         ),
     ] = None
@@ -195,8 +195,8 @@ class PlotOptions(ForPrint):
     file: Annotated[Path, argument("Ends in .svg, .png, .pdf or .html.", metavar="FILE")]
     store: Place = None
     where: Where = None
-    x: Annotated[str | None, flag("Coordinate along the axis.")] = None
-    y: Annotated[str | None, flag("Metric that is drawn.")] = None
+    x: Annotated[str | None, flag("Coordinate along the x axis.")] = None
+    y: Annotated[str | None, flag("Metric along the y axis.")] = None
     lines: Annotated[str | None, flag("Coordinate with a line for each value.")] = None
     facets: Annotated[str | None, flag("Coordinate with a figure for each value.")] = None
     title: Annotated[str, flag("Title of the figure.")] = ""
@@ -368,7 +368,7 @@ class RmOptions(Printed):
     ] = None
     store: Place = None
     where: Where = None
-    unfinished: Annotated[bool, flag("What cut runs left of points that are not finished.")] = False
+    unfinished: Annotated[bool, flag("What interrupted runs left of unfinished points.")] = False
     yes: Annotated[bool, flag("Do not ask.", "-y")] = False
 
 

@@ -38,10 +38,10 @@ class ServeOptions(Options):
     """Options of `serve`."""
 
     config: Annotated[
-        str | None, flag("A fresh drive of this device.", "-c", metavar="PRESET|FILE")
+        str | None, flag("Serve a fresh drive of this device.", "-c", metavar="PRESET|FILE")
     ] = None
     image: Annotated[
-        Path | None, flag("A saved drive; saved again in the end.", metavar="FILE")
+        Path | None, flag("A saved drive to continue from; saved again at the end.", metavar="FILE")
     ] = None
     raw_nand: Annotated[
         str | None,
@@ -50,27 +50,29 @@ class ServeOptions(Options):
             metavar="FILE|default",
         ),
     ] = None
-    socket: Annotated[Path | None, flag("Unix socket, for its owner alone.", metavar="PATH")] = None
+    socket: Annotated[
+        Path | None, flag("Unix socket, accessible to its owner only.", metavar="PATH")
+    ] = None
     tcp: Annotated[str | None, flag("A port; 0 for a free one.", metavar="127.0.0.1:PORT")] = None
     nvme: Annotated[
         str | None, flag("NVMe over TCP: a port; 0 for a free one.", metavar="127.0.0.1:PORT")
     ] = None
     nqn: Annotated[
-        str | None, flag("Name of the NVMe subsystem; made of the drive if left out.")
+        str | None, flag("Name of the NVMe subsystem; default: derived from the drive.")
     ] = None
     serial: Annotated[
-        str | None, flag("Serial number of the NVMe drive; made of its name if left out.")
+        str | None, flag("Serial number of the NVMe drive; default: derived from its name.")
     ] = None
     lba: Annotated[
         int | None,
         flag(
-            "Bytes of a block of the NVMe namespaces; as formatted before, or 4096, if left out.",
+            "Block size of the NVMe namespaces, bytes; default: as formatted before, or 4096.",
             metavar="4096|512",
         ),
     ] = None
     namespaces: Annotated[
         str | None,
-        flag("NVMe namespaces by their shares of the drive; one if left out.", metavar="25%,75%"),
+        flag("NVMe namespaces by their shares of the drive; default: one.", metavar="25%,75%"),
     ] = None
     multipath: Annotated[
         bool, flag("Let NVMe hosts connect several controllers, as paths to one drive.")
@@ -88,7 +90,7 @@ class ServeOptions(Options):
     read_only: Annotated[
         bool, flag("Refuse writes, and save nothing by default.", "--readonly")
     ] = False
-    save_image: Annotated[Path | None, flag("Save the drive here in the end.", metavar="FILE")] = (
+    save_image: Annotated[Path | None, flag("Save the drive here at the end.", metavar="FILE")] = (
         None
     )
     save_every: Annotated[

@@ -77,7 +77,7 @@ class SweepOptions(EngineOptions, WorkloadOptions, ForPrint, Printed):
     seeds_max: Annotated[int | None, flag("The most seeds with --until; default 100.")] = None
     name: Annotated[str | None, flag("Name of the sweep; default: of its file.")] = None
     store: Annotated[Path | None, flag("Where points are kept.", metavar="DIR")] = None
-    retry: Annotated[bool, flag("Run points again that failed before.")] = False
+    retry: Annotated[bool, flag("Run points that failed before again.")] = False
     dry_run: Annotated[
         bool, flag("Print how many points are known, and the time that the rest takes.")
     ] = False
@@ -85,8 +85,8 @@ class SweepOptions(EngineOptions, WorkloadOptions, ForPrint, Printed):
     plot: Annotated[
         Path | None, flag("Draw it: SVG, PNG, PDF or an HTML page.", metavar="FILE")
     ] = None
-    x: Annotated[str | None, flag("Key along the axis of the plot.")] = None
-    y: Annotated[str | None, flag("Number that is drawn.")] = None
+    x: Annotated[str | None, flag("Key along the x axis of the plot.")] = None
+    y: Annotated[str | None, flag("Number along the y axis.")] = None
     lines: Annotated[str | None, flag("Key with a line for each of its values.")] = None
     facets: Annotated[str | None, flag("Key with a figure for each of its values.")] = None
     allow_code: AllowCode = False
@@ -94,7 +94,7 @@ class SweepOptions(EngineOptions, WorkloadOptions, ForPrint, Printed):
 
 
 def sweep(given: SweepOptions) -> None:
-    """Run a verb over a grid of settings and seeds; asking again costs nothing."""
+    """Run a verb over a grid of settings and seeds; known points are not run again."""
     from opennandlab.policies.source import named_in
 
     with named_in(given.what):

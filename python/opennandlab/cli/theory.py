@@ -299,7 +299,9 @@ class ArrayOptions(Printed):
     level: Annotated[int, flag("RAID level: 0, 5, 6 or 10.")]
     members: Annotated[int, flag("Number of drives.", min=1)]
     iops: Annotated[float, flag("Small random reads a second of one drive.")]
-    write_iops: Annotated[float | None, flag("Its writes a second; default: as many.")] = None
+    write_iops: Annotated[
+        float | None, flag("Small random writes a second of one drive; default: as --iops.")
+    ] = None
     stalled: Annotated[
         float | None, flag("Share of the time in which a drive does not answer, 0 to 1.")
     ] = None
@@ -478,7 +480,7 @@ class MappingOptions(Printed):
 )
 @_usage()
 def mapping(given: MappingOptions) -> None:
-    """Write amplification of drives that map blocks and merge, random writes of single pages."""
+    """Write amplification of drives that map blocks and merge, under random page writes."""
     from opennandlab.theory.mapping import waf_bast, waf_block_mapping, waf_fast
 
     parameters: dict[str, Any] = {

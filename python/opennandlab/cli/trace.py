@@ -17,7 +17,7 @@ from opennandlab.cli.options.rows import argument, command, flag
 from opennandlab.cli.options.trace import ReadOptions, remap_of
 
 app = typer.Typer(
-    help="Recorded block traces: what is in them, whether they are sound, in other formats.",
+    help="Recorded block traces: count what is in them, check them, convert them.",
     epilog="Example: opennandlab trace info msr.csv.gz",
     no_args_is_help=True,
 )
@@ -105,7 +105,8 @@ class InfoOptions(FileOptions):
     exact: Annotated[
         int,
         flag(
-            "Pages that are all counted; of more, one in 2, 4, 8, …, and the rest is estimated.",
+            "Pages up to which all are counted; beyond, one in 2, 4, 8, … is, and the rest is "
+            "estimated.",
             min=1024,
             max=1 << 28,
             metavar="PAGES",
@@ -137,7 +138,7 @@ def info(given: InfoOptions) -> None:
 
 @command(app, example="opennandlab trace check *.csv")
 def check(given: FileOptions) -> None:
-    """Read each file to its end, and report errors with their places."""
+    """Read each file to its end, and report errors with their positions."""
     from opennandlab.base.errors import TraceError
 
     reports = []
@@ -174,7 +175,10 @@ class ConvertOptions(FileOptions):
 
     output: Annotated[Path, flag("The file that is written.", "-o", metavar="FILE")]
     to: Annotated[Target, flag("Its format.")] = Target.CSV
-    repeat: Annotated[int, flag("The whole, one time after the other.", min=1, max=1_000_000)] = 1
+    repeat: Annotated[
+        int,
+        flag("Number of times that the whole is written, one after another.", min=1, max=1_000_000),
+    ] = 1
     period: Annotated[
         float | None,
         flag(
@@ -185,10 +189,11 @@ class ConvertOptions(FileOptions):
     ] = None
     time_scale: Annotated[float, flag("Factor on times, 1e-6 to 1e6.")] = 1.0
     from_time: Annotated[
-        float, flag("Requests from this second after the first on.", min=0.0, max=1e9)
+        float, flag("Only requests from this second on, counted from the first.", min=0.0, max=1e9)
     ] = 0.0
     to_time: Annotated[
-        float | None, flag("Requests before this second after the first.", min=0.0, max=1e9)
+        float | None,
+        flag("Only requests before this second, counted from the first.", min=0.0, max=1e9),
     ] = None
     addresses: Annotated[
         str,
@@ -199,7 +204,9 @@ class ConvertOptions(FileOptions):
             metavar="HOW",
         ),
     ] = "keep"
-    size: Annotated[str | None, flag("Of the target, for wrap and scale.", metavar="SIZE")] = None
+    size: Annotated[str | None, flag("Size of the target, for wrap and scale.", metavar="SIZE")] = (
+        None
+    )
     split_by: Annotated[Part | None, flag("Write a file for each volume or process.")] = None
 
     def edit(self) -> dict[str, Any]:
@@ -271,7 +278,10 @@ class CaptureOptions(JoinedOptions):
     ] = None
     step: Annotated[
         str | None,
-        flag("Length of a step, such as 5min; default: 290 steps, or of 5min.", metavar="TIME"),
+        flag(
+            "Length of a step, such as 5min; default: a 290th of the trace, at most 5min.",
+            metavar="TIME",
+        ),
     ] = None
 
 

@@ -62,7 +62,7 @@ class Wanted:
 
     Args:
         x: Key along the axis.
-        y: Number that is drawn.
+        y: Number along the y axis.
         lines: Key with a line for each of its values; None for one line.
         facets: Key with a figure for each of its values; None for one figure.
         theory: Number that theory predicts for `y`; None for none.

@@ -91,7 +91,7 @@ class Settings:
     Args:
         size_bytes: The range; None for 1 GiB, or the whole of a smaller target.
         runs: Runs of each cell.
-        seconds: A run ends here at the latest.
+        seconds: Maximum time of a run, seconds.
         prepare: Treatment of the whole target before: none; it is filled; it is filled and
             written at random until the five-point rule of the standard tests holds.
         seed: Decides the addresses.

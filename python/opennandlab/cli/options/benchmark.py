@@ -29,7 +29,7 @@ class BenchmarkOptions(WorkloadOptions, JobFileOptions):
         Path | None,
         flag(
             "Rates, latencies and days of an untimed run: timed requests on copies of its drive, "
-            "evenly over the run, a row each in a CSV file. The result stays as it is without.",
+            "evenly over the run, a row each in a CSV file. The result is the same as without it.",
             metavar="FILE",
         ),
     ] = None

@@ -163,7 +163,7 @@ class StateOptions(Options):
     sigma_ratio: Annotated[float, flag("Width of the lower state (bit 1) over the upper's.")] = 1.0
     llr_rber: Annotated[
         float | None,
-        flag("RBER for which LLRs are computed; default: that of the point."),
+        flag("RBER for which LLRs are computed; default: the RBER of the point."),
     ] = None
 
 

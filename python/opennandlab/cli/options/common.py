@@ -40,7 +40,7 @@ class ForPrint(Options):
     ] = None
     style: Annotated[
         Path | None,
-        flag("With --paper: looks by a style sheet of matplotlib.", metavar="FILE"),
+        flag("With --paper: a style sheet of matplotlib for the looks.", metavar="FILE"),
     ] = None
 
     def page(self, path: Path | None, option: str = "--plot") -> "Paper | None":
@@ -125,7 +125,7 @@ Band = Annotated[
 Shrink = Annotated[
     str | None,
     flag(
-        "Run a drive of fewer pages a block that stands for the whole one: auto, or a divisor.",
+        "Run a drive with fewer pages a block in place of the whole one: auto, or a divisor.",
         "--shrink",
         metavar="auto|N",
     ),

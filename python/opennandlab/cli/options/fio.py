@@ -25,11 +25,11 @@ class FioChoice(Options):
     """Which jobs of an output of fio are taken."""
 
     pattern: Annotated[PatternName | None, flag("Take these jobs of fio only.")] = None
-    threads: Annotated[int | None, flag("Threads (TC); of fio, these jobs only.", min=1)] = None
+    threads: Annotated[int | None, flag("Threads (TC); for fio, only these jobs.", min=1)] = None
     queue_depth: Annotated[int | None, flag("Outstanding per thread (QD), likewise.", min=1)] = None
     job: Annotated[
         list[str] | None,
-        flag("Of fio, take the job of this name only. May be repeated.", metavar="NAME"),
+        flag("For fio, take only the job of this name. May be repeated.", metavar="NAME"),
     ] = None
 
     def chosen(self) -> "Wanted":

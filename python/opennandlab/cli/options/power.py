@@ -22,17 +22,17 @@ class RunOptions(Printed):
     config: Annotated[
         str | None,
         flag(
-            "The drive; left out: one of 64 MiB with four dies.",
+            "The drive; default: one of 64 MiB with four dies.",
             "-c",
             metavar="PRESET|FILE",
             show_default=False,
         ),
     ] = None
-    cuts: Annotated[int, flag("How many; rounded up to lives of 50.")] = 3000
+    cuts: Annotated[int, flag("Number of cuts; rounded up to whole lives of 50.")] = 3000
     workload: Annotated[
         list[str] | None,
         flag(
-            "random, sequential, sync, trim or hot; left out: all. May be repeated.",
+            "random, sequential, sync, trim or hot; default: all. May be repeated.",
             "-w",
             metavar="NAME",
         ),
@@ -40,7 +40,7 @@ class RunOptions(Printed):
     at: Annotated[
         list[str] | None,
         flag(
-            "random, gc, erase, journal, checkpoint, upper_page, plp_dump or recovery; left out: "
+            "random, gc, erase, journal, checkpoint, upper_page, plp_dump or recovery; default: "
             "all. May be repeated.",
             metavar="MOMENT",
         ),
@@ -48,7 +48,7 @@ class RunOptions(Printed):
     claims: Annotated[
         str | None,
         flag(
-            "Promises of the drive: honest-flush, plp, ordered, rzat; left out: those that follow "
+            "Promises of the drive: honest-flush, plp, ordered, rzat; default: those that follow "
             "from its options.",
             metavar="A,B",
             show_default=False,
@@ -79,14 +79,16 @@ class RunOptions(Printed):
     power_off: Annotated[
         str | None, flag("Command that cuts the power of that drive.", metavar="COMMAND")
     ] = None
-    power_on: Annotated[str | None, flag("Command that turns it on.", metavar="COMMAND")] = None
+    power_on: Annotated[
+        str | None, flag("Command that turns the power on again.", metavar="COMMAND")
+    ] = None
     power_socket: Annotated[
         Path | None, flag("Instead of both: the socket of `serve --power-socket`.", metavar="PATH")
     ] = None
     switch_s: Annotated[float, flag("Time that each of these commands may take, seconds.")] = 60.0
     span_mib: Annotated[int, flag("MiB from the beginning of that drive that are written.")] = 64
     atomic_bytes: Annotated[int, flag("Bytes that the drive writes whole or not at all.")] = 4096
-    after_ms: Annotated[str, flag("When its power is cut, at random.", metavar="FROM:TO")] = (
+    after_ms: Annotated[str, flag("Range of the time of a cut, at random.", metavar="FROM:TO")] = (
         "50:500"
     )
     destructive: Annotated[bool, flag("Allow all data on it to be destroyed.")] = False

@@ -87,7 +87,7 @@ class MeasuredRunOptions(Printed):
     ocp_thresholds: Annotated[
         str | None,
         flag(
-            "From where on the drive counts a command as slow, in ms; default 30,100,155,235.",
+            "Limits above which the drive counts a command as slow, in ms; default 30,100,155,235.",
             metavar="A,B,C,D",
         ),
     ] = None

@@ -69,7 +69,7 @@ class ReadOptions(Options):
     layer: Annotated[
         Layer | None,
         flag(
-            "Of blkparse traces of stacked devices, such as LVM on a disk: the device whose "
+            "For blkparse traces of stacked devices, such as LVM on a disk: the device whose "
             "requests count.",
             show_default="bottom",
         ),

@@ -46,7 +46,7 @@ class Sheet:
         write_latency_us: Typical, of a random write.
         dwpd: Writes of the whole drive, a day.
         tbw: Bytes that may be written.
-        years: For which that holds.
+        years: Years for which the endurance is rated.
         active_w: Of the drive, in sequential writes.
         idle_w: Of the drive.
         rated_state: Of the drive when random writes were rated; None: as the rates look.

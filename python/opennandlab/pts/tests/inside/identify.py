@@ -271,7 +271,7 @@ def _ms(name: str, point: IdentifyPoint) -> float | None:
 TEST = Test(
     name="identify",
     title="Six cells that pin a drive",
-    summary="Six cells that tell spare area, policy and scheduler of a drive; for `calibrate` too.",
+    summary="Six cells that reveal spare area, policy and scheduler; for `calibrate` too.",
     run=run,
     load=skew.LOAD,
     wipc=False,
@@ -279,6 +279,6 @@ TEST = Test(
     options=(
         Option("skewed", SKEWED[0], "Pattern of cell 5.", choices=SKEWED),
         Option("drive_writes", 0.0, "Drive writes of cells 2 to 5; 0 for 5 (static and hot: 7)."),
-        Option("seconds", 0.0, "Length of each load of cell 6; 0 for that of the time base."),
+        Option("seconds", 0.0, "Length of each load of cell 6; 0: as in the time base."),
     ),
 )

@@ -397,6 +397,6 @@ TEST = Test(
             reader=rates,
         ),
         Option("probe", 10_000.0, "Requests a second of the probe.", minimum=1, maximum=RATE_MAX),
-        Option("seconds", 0.0, "Length of a point; 0 for that of the time base."),
+        Option("seconds", 0.0, "Length of a point; 0: as in the time base."),
     ),
 )

@@ -401,8 +401,8 @@ TEST = Test(
         Option(
             "spare_factor",
             0.0,
-            "Part of the flash beyond the user capacity, for the estimate; 0 for unknown, or that "
-            "of the device file.",
+            "Part of the flash beyond the user capacity, for the estimate; 0: unknown, or as in "
+            "the device file.",
             maximum=0.99,
         ),
     ),
