@@ -289,7 +289,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
     file.touch()
     with pytest.raises(ConfigError, match="no such directory"):
         live.prepare(plan(tmp_path / "missing"))
-    with pytest.raises(ConfigError, match="is no directory"):
+    with pytest.raises(ConfigError, match="is not a directory"):
         live.prepare(plan(file))
     huge = {"contact": {"rows": 1 << 40}}
     with pytest.raises(ConfigError, match=r"bytes, and .* are free"):
@@ -388,7 +388,7 @@ def test_a_killed_run_is_cleared_by_the_next(tmp_path: Path) -> None:
         ),
         (["--target", "sim:emmc_16gb", "--suite", "none.yaml"], "none.yaml"),
         (["--target", "sim:emmc_16gb", "--size", "web.files=1"], "recording"),
-        (["--target", "sim:emmc_16gb", "--trace", "maps=x"], "`maps` is no case of this suite"),
+        (["--target", "sim:emmc_16gb", "--trace", "maps=x"], "`maps` is not a case of this suite"),
     ],
 )
 def test_the_command_refuses(options: list[str], said: str) -> None:

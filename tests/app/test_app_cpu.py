@@ -135,7 +135,7 @@ def test_a_file_of_think_times(tmp_path: Path) -> None:
         ("contact: much\n", "cpu.contact: `much`"),
         ("contact: true\n", "cpu.contact"),
         ("web: 3\n", "cpu.contact: .*no time"),
-        ("contact: 1\nmaps: 3\n", "cpu.maps: is no case"),
+        ("contact: 1\nmaps: 3\n", "cpu.maps: is not a case"),
         ("", "cpu.yaml"),
         ("- 3\n", "cpu.yaml"),
     ],

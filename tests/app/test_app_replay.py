@@ -138,7 +138,7 @@ def test_time_between_requests_is_kept() -> None:
         ("1,2,3\n", "3 fields"),
         ("0,0,erase,0,0,1,0,0,0\n", "erase"),
         ("0,0,write,0,0,0,0,0,0\n", "length of 0"),
-        ("0,0,write,0,0,4096,9,9,8\n", "before it came"),
+        ("0,0,write,0,0,4096,9,9,8\n", "before it arrived"),
         ("0,0,write,0,-1,4096,9,9,8\n", "whole number"),
     ],
 )

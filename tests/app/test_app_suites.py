@@ -184,7 +184,7 @@ def test_a_recording_without_its_last_iterations_is_refused(tmp_path: Path) -> N
         ("title: empty\n", "suite.cases: .* has no case"),
         ("cases: {}\n", "suite.cases: .* has no case"),
         ("cases: [boot]\n", "suite.cases: .* has no case"),
-        ("cases: {boots: 1}\n", "suite.cases.boots: is no case"),
+        ("cases: {boots: 1}\n", "suite.cases.boots: is not a case"),
         ("cases: {boot: 0}\n", "suite.cases.boot: `0`"),
         ("cases: {boot: true}\n", "suite.cases.boot: `True`"),
         ("cases: {boot: 1}\nsizes: {boot: {doors: 2}}\n", "boot.doors"),

@@ -279,8 +279,8 @@ def test_a_directory_that_could_not_be_written_is_refused_before(tmp_path: Path)
         check_folder(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     for folder, said in (
-        (tmp_path / "file", "is no directory"),
-        (tmp_path / "file" / "below", "is no directory"),
+        (tmp_path / "file", "is not a directory"),
+        (tmp_path / "file" / "below", "is not a directory"),
         (Path("/proc/x"), "cannot write /proc/x: /proc: "),
     ):
         with pytest.raises(OutputError, match=said):

@@ -155,5 +155,5 @@ def test_a_document_with_a_key_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     onl.benchmark(SMALL, SHORT).save(path)
     path.write_text(path.read_text().replace('"seed": 42', '"seed": 7, "seed": 42', 1))
-    with pytest.raises(ResultError, match="stands there twice"):
+    with pytest.raises(ResultError, match="is given twice"):
         onl.load(path)

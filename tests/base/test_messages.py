@@ -157,8 +157,8 @@ def test_a_trace_whose_name_is_no_text_is_refused(cli: Cli, folder: Path) -> Non
     ("call", "words"),
     [
         (lambda: onl.load_device("config", {5: 1}), "`5` is not a key"),
-        (lambda: onl.load_device("config").replace(None), "`None` are no changes"),
-        (lambda: onl.load_device("config", "x"), "`x` are no changes"),
+        (lambda: onl.load_device("config").replace(None), "`None` are not changes"),
+        (lambda: onl.load_device("config", "x"), "`x` are not changes"),
         (lambda: onl.load_workload("W1", "config"), "`config` is not a DeviceConfig"),
         (lambda: onl.benchmark("config", "W1", state=5), "`5` is not a valid state"),
     ],

@@ -315,7 +315,7 @@ def test_requests_are_moved_by_a_table_of_ranges(tmp_path: Path) -> None:
     ("lines", "words"),
     [
         ("v,0,4096,sda\n", "map.csv:2: 4 comma-separated fields instead of 5"),
-        ("v,0,4096,sda,1\n", "map.csv:2: to_offset_bytes `1` is no multiple of 512"),
+        ("v,0,4096,sda,1\n", "map.csv:2: to_offset_bytes `1` is not a multiple of 512"),
         ("v,0,4096,sda,0\nv,512,512,sda,0\n", "map.csv:3: the range overlaps that of line 2"),
         ("", "no range"),
         ("x,0,4096,sda,0\n", "no request is in a range: the trace has the volumes v"),

@@ -123,7 +123,7 @@ def test_a_standard_test_is_one_call_and_its_document_is_typed(tested, tmp_path)
     assert "Latency" in (tmp_path / "latency.html").read_text()
     tested.save(tmp_path / "latency.json")
     assert onl.load(tmp_path / "latency.json") == tested
-    with pytest.raises(onl.ConfigError, match="is no table of this test; accepted: art, "):
+    with pytest.raises(onl.ConfigError, match="is not a table of this test; accepted: art, "):
         tested.frame("iops_mean")
 
 

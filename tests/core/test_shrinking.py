@@ -73,7 +73,7 @@ def test_tenants_are_divided_too() -> None:
 @pytest.mark.parametrize(
     ("divisor", "said"),
     [
-        (5, "704 word lines a block are no multiple of it; accepted: 4"),
+        (5, "704 word lines a block are not a multiple of it; accepted: 4"),
         (1000, "accepted: 704"),
         (0, "accepted: auto, 1 or more"),
         (True, "accepted: auto, 1 or more"),
@@ -90,7 +90,7 @@ def test_a_divisor_that_breaks_zones_is_refused() -> None:
     work = {**UNIFORM, "pattern": zones, "block_size_bytes": 1 << 19, "queue_depth": 1}
     device = load_device(MICRON)
     assert shrink(device, work, 4).workload.to_dict()["pattern"]["zone_bytes"] == 3 << 19
-    said = "pattern.zone_bytes of 12 is no multiple of it; accepted: 4"
+    said = "pattern.zone_bytes of 12 is not a multiple of it; accepted: 4"
     with pytest.raises(ConfigError, match=said):
         shrink(device, work, 8)
 

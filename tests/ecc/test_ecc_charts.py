@@ -283,14 +283,14 @@ def test_one_axis_has_one_unit(tmp_path: Path, counted: CurveDocument) -> None:
     with pytest.raises(ConfigError, match=r"cannot have .*Eb/N0.*db\.csv|curve\.json.*Eb/N0"):
         read_curves([tmp_path / "curve.json", tmp_path / "db.csv"])
     (tmp_path / "x.csv").write_text("x,fer\n4e-3,1e-3\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="does not say what it is"):
+    with pytest.raises(ConfigError, match="does not state what it is"):
         read_curves([tmp_path / "x.csv"])
     assert read_curves([tmp_path / "x.csv"], "ebn0_db")[0].x == "ebn0_db"
     # Beside a curve that says it, it need not.
     both = read_curves([tmp_path / "x.csv", tmp_path / "curve.json"])
     assert {curve.x for curve in both} == {"rber"}
     (tmp_path / "x.csv").write_text("x,fer\n4,1e-3\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="4 is no raw bit error rate"):
+    with pytest.raises(ConfigError, match="4 is not a raw bit error rate"):
         read_curves([tmp_path / "x.csv"], "rber")
 
 
@@ -298,8 +298,8 @@ def test_one_axis_has_one_unit(tmp_path: Path, counted: CurveDocument) -> None:
     ("", "empty; accepted: a head"),
     ("rber,fer\n", "has a head and no points"),
     ("rber,fre\n1e-3,1e-3\n", "line 1: column `fre`; accepted: rber, ebn0_db, x, fer"),
-    ("rber,fer,fer\n1e-3,1e-3,1\n", "line 1: column `fer` is there twice"),
-    ("rber,fer\n1e-3,1e-3\n1e-3,1e-2\n", "line 3: 0.001 is there twice"),
+    ("rber,fer,fer\n1e-3,1e-3,1\n", "line 1: column `fer` is given twice"),
+    ("rber,fer\n1e-3,1e-3\n1e-3,1e-2\n", "line 3: 0.001 is given twice"),
     ("rber,x,fer\n", "accepted: one of rber, ebn0_db and x"),
     ("rber,label\n", "column `fer` is missing"),
     ("# a\n\nrber,fer\n1e-3,oops\n", "line 4, column `fer`: `oops`; accepted: 0 to 1"),
@@ -308,7 +308,7 @@ def test_one_axis_has_one_unit(tmp_path: Path, counted: CurveDocument) -> None:
     ("rber,fer\n,1e-3\n", "line 2, column `rber`: empty"),
     ("rber,fer\n1e-3,\n", "line 2, column `fer`: empty"),
     ("rber,fer\n1e-3,1e-3,7\n", "line 2: 3 cells; accepted: 2"),
-    ("rber,fer\n1e-3,0\n", "line 2, column `fer`: 0 says nothing without its upper end"),
+    ("rber,fer\n1e-3,0\n", "line 2, column `fer`: 0 means nothing without its upper end"),
     ("rber,fer,fer_low,fer_high\n1e-3,1e-3,2e-3,3e-3\n", "column `fer_low`: 0.002 with a fer"),
     ("rber,fer,fer_low,fer_high\n1e-3,1e-3,1e-4,9e-4\n", "column `fer_high`: 0.0009 with a fer"),
     ("rber,fer,fer_low,fer_high\n1e-3,1e-3,,2e-3\n", "column `fer_low`: empty; accepted: both"),

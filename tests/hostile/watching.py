@@ -166,7 +166,7 @@ def written(case: Case, folder: Path) -> Iterator[str]:
             try:
                 tree = ET.fromstring(text)
             except ET.ParseError as error:
-                yield f"{name} is no SVG: {error}"
+                yield f"{name} is not an SVG: {error}"
             else:
                 yield from (f"{name} has {one.tag}" for one in tree.iter() if "script" in one.tag)
         if path.suffix == ".csv":

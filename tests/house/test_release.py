@@ -93,7 +93,7 @@ def test_the_other_folder_is_the_commit(tmp_path: Path, monkeypatch: pytest.Monk
         ({}, True, "--allow-dirty"),
         ({"allow_dirty": True}, True, None),
         ({"allow_dirty": True, "twice": True}, True, "--twice builds a commit"),
-        ({"counts": Path("missing.profdata")}, False, "--counts missing.profdata is no file"),
+        ({"counts": Path("missing.profdata")}, False, "--counts missing.profdata is not a file"),
     ],
 )
 def test_what_is_refused(

@@ -65,9 +65,9 @@ def told(path: Path, text: str) -> str:
     [
         (lambda line: "4" + line[1:], r"line 1: terse version 4; accepted: 3, 5, or JSON"),
         (lambda line: line + line, r"line 2: the same job again: terse does not tell"),
-        (lambda line: re.sub(";0;0;", ";0;x;", line, count=1), r"line 1: field 5: `x` is no whole"),
+        (lambda line: re.sub(";0;0;", ";0;x;", line, count=1), r"line 1: field 5: `x` is not a"),
         (lambda line: re.sub(r";\d+;", ";nan;", line, count=3), r"line 1: field \d: `nan` is no"),
-        (lambda line: re.sub(r"=\d+", "=-1", line, count=1), r"line 1: field 18 is no percentile"),
+        (lambda line: re.sub(r"=\d+", "=-1", line, count=1), r"line 1: field 18 is not a perc"),
         (lambda line: re.sub(r"job;0;0;\d+", "job;0;0;" + "9" * 30, line), r"field 6: `9999"),
         (lambda line: line.replace("job;", "a;b;", 1), r"line 1: field"),
     ],

@@ -94,16 +94,16 @@ def test_what_a_report_exports_comes_back(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         (WIDE.replace("7100,", ","), r"drive.csv:3: column 3 \(65/35\): nothing is there"),
-        (WIDE.replace(",7100", ""), r"drive.csv:3: 3 columns where the heads have 4"),
-        (WIDE.replace("7100", "7 ms"), r"drive.csv:3: column 3 \(65/35\): `7 ms` is no number"),
+        (WIDE.replace(",7100", ""), r"drive.csv:3: 3 columns, and the header has 4"),
+        (WIDE.replace("7100", "7 ms"), r"drive.csv:3: column 3 \(65/35\): `7 ms` is not a number"),
         (WIDE.replace("7100", "-7"), r"out of range; accepted: above 0"),
         (WIDE.replace("65/35,100/0", "100/0,65/35"), r"column 4: 65/35 after 100/0.*exchanged"),
-        (WIDE.replace("100/0", "65/35"), r"drive.csv:1: column 4: 65/35 is there twice"),
-        (WIDE.replace("8,5", "4,5"), r"drive.csv:3: 4 KiB is there twice, first in line 2"),
+        (WIDE.replace("100/0", "65/35"), r"drive.csv:1: column 4: 65/35 is given twice"),
+        (WIDE.replace("8,5", "4,5"), r"drive.csv:3: 4 KiB is given twice, first in line 2"),
         (WIDE.replace("8,5", "65/35,5"), r"column 1: `65/35` is a mix.*exchanged"),
-        (WIDE.replace("8,5", "8192000,5"), r"drive.csv:3: column 1: .* KiB is no size"),
+        (WIDE.replace("8,5", "8192000,5"), r"drive.csv:3: column 1: .* KiB is not a size"),
         (WIDE.replace("70000", "7e10"), r"would be 2.87e\+08 MB/s: the unit is wrong"),
-        ("bs,rw,iops\n4,65/35,1\n4,65,2\n", r"drive.csv:3: 4 KiB 65/35 is there twice.*line 2"),
+        ("bs,rw,iops\n4,65/35,1\n4,65,2\n", r"drive.csv:3: 4 KiB 65/35 is given twice.*line 2"),
         ("bs,rw,speed\n4,65/35,1\n", r"`speed` is no figure; accepted: iops"),
         ("bs,rw,art_us,art_ms\n4,65/35,1,2\n", r"drive.csv:1: columns 3.*4 .* the same figure"),
         ("bs,rw,mb_s,iops\n4,65/35,9000,70\n", r"drive.csv:2: 70 IOPS of 4 KiB are 0.2867 MB/s"),
@@ -150,11 +150,11 @@ def test_tables_of_other_countries_and_programs_come_in(
     [
         ("KiB;0/100;100/0\n4;1,306;55340\n", r"`1,306` may be 1306, or have decimals"),
         ("KiB;0/100;100/0\n4;1.306;55340\n", r"`1.306` may be 1306, or have decimals"),
-        ("KiB;0/100;100/0\n4;1306,5;7100.5\n", "is no number"),
+        ("KiB;0/100;100/0\n4;1306,5;7100.5\n", "is not a number"),
         ("KiB,0/100 (furlongs),100/0\n4,1,2\n", "`furlongs` in its head"),
         ("KiB,0/100 (MB/s),100/0 (IOPS)\n4,1,2\n", "accepted: one unit: mb_s"),
         ("KiB,0/100,100/0\n4,n/a,2\n", "nothing is there"),
-        ("KiB,0/100,100/0\n4,1,2\nMean,1,2\n", "`Mean` is no size"),
+        ("KiB,0/100,100/0\n4,1,2\nMean,1,2\n", "`Mean` is not a size"),
     ],
 )
 def test_what_may_be_read_in_two_ways_is_refused(tmp_path: Path, text: str, expected: str) -> None:
@@ -181,19 +181,19 @@ def test_an_output_of_fio_keeps_its_histogram(tmp_path: Path) -> None:
 
 
 def test_jobs_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ResultError, match=r"4 KiB 65/35 is there twice.*--queue-depth choose"):
+    with pytest.raises(ResultError, match=r"4 KiB 65/35 is given twice.*--queue-depth choose"):
         import_files([MIXED, fio(tmp_path, iodepth=32)])
     chosen = import_files([MIXED, fio(tmp_path, iodepth=32)], Wanted(queue_depth=32))
     assert chosen.header.queue_depth == 32
     with pytest.raises(ResultError, match=r"random and sequential.*--pattern"):
         import_files([MIXED, fio(tmp_path, rw="rw")])
-    assert "`randtrim` is no load" in refusal(fio(tmp_path, rw="randtrim"))
-    assert "bs `none` is no size" in refusal(fio(tmp_path, bs="none"))
+    assert "`randtrim` is not a load" in refusal(fio(tmp_path, rw="randtrim"))
+    assert "bs `none` is not a size" in refusal(fio(tmp_path, bs="none"))
     assert "ended with an error" in refusal(MIXED.with_name("full.json"))
     negative = json.loads(MIXED.read_text())
     negative["jobs"][0]["read"]["total_ios"] = -5
     assert "-5 is below 0" in refusal(table(tmp_path, json.dumps(negative), "negative.json"))
-    assert "rwmixread 999 is no share" in refusal(fio(tmp_path, rwmixread=999))
+    assert "rwmixread 999 is not a share" in refusal(fio(tmp_path, rwmixread=999))
     assert "could not convert string to float" in refusal(fio(tmp_path, rwmixread="half"))
     for place, value in {"mean": -1.0, "bins": {"-5": 1}, "max": None}.items():
         odd = json.loads(MIXED.read_text())
@@ -379,4 +379,4 @@ def test_options_that_are_none_are_refused(options: Any, tmp_path: Path) -> None
         if not change:
             document["jobs"][0]["job options"] = options
         (tmp_path / "f.json").write_text(json.dumps(document), encoding="utf-8")
-        assert "its options are no mapping" in refusal(tmp_path / "f.json")
+        assert "its options are not a mapping" in refusal(tmp_path / "f.json")

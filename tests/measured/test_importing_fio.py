@@ -320,7 +320,7 @@ def test_what_neither_figures_nor_options_tell_is_as_the_user_says(tmp_path: Pat
     deep |= {"jobname": "deep", "groupid": 1}
     deep["read"]["lat"] |= {"mean": 62464.0, "max": 90000}
     document["jobs"].append(deep)
-    with pytest.raises(ResultError, match="4 KiB 100/0 is there twice"):
+    with pytest.raises(ResultError, match="4 KiB 100/0 is given twice"):
         imported(tmp_path, document)
     for depth, mean in ((1, 976), (64, 62464)):
         found = imported(tmp_path, document, Wanted(threads=1, queue_depth=depth))
@@ -330,7 +330,7 @@ def test_what_neither_figures_nor_options_tell_is_as_the_user_says(tmp_path: Pat
     server = {"fio version": "fio-2.6", "global options": {"unified_rw_reporting": "1"},
               "client_stats": [{"jobname": "All clients", "error": 0, "hostname": "h",
                                 "mixed": deep["read"]}]}  # fmt: skip
-    with pytest.raises(ResultError, match="neither options nor figures tell its mix"):
+    with pytest.raises(ResultError, match="neither options nor figures show its mix"):
         imported(tmp_path, server)
 
 

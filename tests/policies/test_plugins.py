@@ -53,7 +53,7 @@ def uneven(path):
     yield np.ones(3, dtype=int), np.ones(2, dtype=int), np.ones(3, dtype=int)
 
 def breaks(path):
-    raise ValueError("this is no trace of mine")
+    raise ValueError("this is not a trace of mine")
 
 hamming = np.array([[1, 0, 1, 0, 1, 0, 1], [0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 1]])
 
@@ -181,7 +181,7 @@ def test_a_registered_reader_gives_the_requests_of_a_trace(
     ("form", "words"),
     [
         ("thirdparty:uneven", "gave 3 arrays of shapes"),
-        ("thirdparty:breaks", "raised ValueError: this is no trace of mine"),
+        ("thirdparty:breaks", "raised ValueError: this is not a trace of mine"),
     ],
 )
 def test_a_reader_that_gives_no_requests_is_named(

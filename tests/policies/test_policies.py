@@ -361,7 +361,7 @@ def test_a_policy_that_wins_hardly_any_room_ends(small: Any, short: Any) -> None
         ("no_such/file.py:Greedy", "cannot read no_such/file.py: No such file or directory"),
         ("policy_cases:", "`policy_cases:` names nothing; accepted: module:name"),
         ({"kind": "policy_cases:Weighted", "weigt": 1}, "unexpected keyword argument 'weigt'; ac"),
-        ({"kind": "policy_cases:first", "d": 1}, "is no class and takes no parameters: d"),
+        ({"kind": "policy_cases:first", "d": 1}, "is not a class and takes no parameters: d"),
         ({"kind": "sys:path"}, "the module `sys` has no file"),
         ("gredy", "unknown variant `gredy`"),
     ],

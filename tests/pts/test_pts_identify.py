@@ -320,7 +320,7 @@ def test_the_cells_are_written_as_a_table(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--shrink", "7"], "704 word lines a block are no multiple of it; accepted: 4"),
+        (["--shrink", "7"], "704 word lines a block are not a multiple of it; accepted: 4"),
         (["--csv", "run/cells.csv", "--output", "run"], "accepted: a file outside of run"),
         (["--shrink", "none"], "`none` is not valid; accepted: auto, 1 or more"),
         (["--skewed", "zipf:2"], "'zipf:2' is not one of 'zipf:0.8', 'hot:0.1:0.9'"),

@@ -242,7 +242,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(mixed: Path, tmp_path: P
     target = FakeTarget()
     with pytest.raises(ConfigError, match="capture: is missing; accepted"):
         run_test(TEST, target, settings=Settings())
-    with pytest.raises(ConfigError, match="test: `nope` is no test; accepted: multi"):
+    with pytest.raises(ConfigError, match="test: `nope` is not a test; accepted: multi"):
         run(mixed, target, tests="nope")
     with pytest.raises(ConfigError, match="streams: 0 is too small"):
         run(mixed, target, streams=0)

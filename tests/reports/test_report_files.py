@@ -240,7 +240,7 @@ def test_dates_alone_are_no_report(tmp_path: Path) -> None:
 def test_a_suite_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     suite = {"schema": "opennandlab.suite/1", "documents": ["../secret.json", "a/b.json", 7]}
     (tmp_path / "suite.json").write_text(json.dumps(suite), encoding="utf-8")
-    with pytest.raises(ResultError, match="not a name of a file beside it"):
+    with pytest.raises(ResultError, match="not the name of a file next to it"):
         book.open_book([tmp_path / "suite.json"])
 
 

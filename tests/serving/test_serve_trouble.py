@@ -146,7 +146,7 @@ def test_what_is_at_the_socket_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name in ("file", "folder"):
         refused = _serve(device, tmp_path / name)
-        assert (refused.returncode, "exists and is no socket" in refused.stderr) == (2, True)
+        assert (refused.returncode, "exists and is not a socket" in refused.stderr) == (2, True)
     assert (tmp_path / "file").read_text() == "mine"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "socket"))

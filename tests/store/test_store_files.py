@@ -245,8 +245,8 @@ def test_machine_and_moment_of_a_test_are_read_beside_it(tmp_path: Path) -> None
 def test_what_is_no_whole_run_is_refused(tmp_path: Path) -> None:
     document = json.loads((SAVED / "result.json").read_bytes())
     cases: list[tuple[dict[str, Any], type[Exception], str]] = [
-        ({"partial": True}, StoreError, "the run was cut"),
-        ({"metrics": {}}, StoreError, "the run was cut"),
+        ({"partial": True}, StoreError, "the run was interrupted"),
+        ({"metrics": {}}, StoreError, "the run was interrupted"),
         ({"checks": document["checks"] | {"passed": False}}, StoreError, "cannot be trusted"),
         ({"seed": "x"}, ResultError, "seed: .* accepted: a whole number"),
         ({"schema": "opennandlab.suite/1"}, ResultError, "holds `opennandlab.suite/1`; accepted:"),

@@ -145,14 +145,14 @@ def test_two_drives_are_refused(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("pattern,mbs\nuniform,1\n", ":1: the column `mbs` is unknown; accepted: pattern,region"),
-        ("pattern,mb_s,mb_s\nuniform,1,1\n", "the column `mb_s` is there twice"),
+        ("pattern,mb_s,mb_s\nuniform,1,1\n", "the column `mb_s` is given twice"),
         ("pattern,mb_s\n", "no cell; accepted"),
         ("pattern,mb_s,waf\nuniform,,\n", ":2: an empty cell: no figure"),
         ("pattern,mb_s\nuniform,0\n", ":2: mb_s is `0`; accepted: a number above 0"),
         ("pattern,mb_s\nuniform,nan\n", "mb_s is `nan`"),
         ("pattern,mb_s\nuniform,1e400\n", "mb_s is `1e400`"),
         ("pattern,mb_s\nuniform,1,2\n", ":2: 3 fields; accepted: 2"),
-        ("pattern,mb_s\n,1\n", ":2: `` is no pattern"),
+        ("pattern,mb_s\n,1\n", ":2: `` is not a pattern"),
         ("pattern,mb_s\nzones,1\n", "zone_bytes is missing"),
         ("pattern,mb_s\nload,1\n", "rate is missing"),
         ("pattern,rate,mb_s\nuniform,9,1\n", "rate is of load only"),
@@ -306,7 +306,7 @@ def test_choices_are_limited_and_checked() -> None:
         choices(parse(["ftl.gc_policy=greedy,greedy"]), whole)
     with pytest.raises(ConfigError, match=r"with ftl.gc_policy greed there is no device"):
         choices(parse(["ftl.gc_policy=greedy,greed"]), whole)
-    with pytest.raises(ConfigError, match="is no value"):
+    with pytest.raises(ConfigError, match="is not a value"):
         parse(["ftl.gc_policy=greedy,[1]"])
     pages = choices(parse(["nand.pages_per_block=24,48", "ftl.gc_policy=greedy,fifo"]), whole)
     assert len(pages) == 4

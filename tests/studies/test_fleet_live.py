@@ -237,8 +237,8 @@ def test_what_is_no_fleet_of_targets_is_refused(document: dict[str, Any], path: 
 @pytest.mark.parametrize(
     ("suite", "said"),
     [
-        ({"run": "app", "app": {"suite": "lihgt"}}, "suites.a: suite: `lihgt` is no suite"),
-        ({"run": "app", "app": {"case": ["contcat"]}}, "suites.a: case: `contcat` is no case"),
+        ({"run": "app", "app": {"suite": "lihgt"}}, "suites.a: suite: `lihgt` is not a suite"),
+        ({"run": "app", "app": {"case": ["contcat"]}}, "suites.a: case: `contcat` is not a case"),
         ({"run": "app", "app": {"rnus": 1}}, "suites.a: no such option: --rnus"),
         ({"run": "app", "app": {"runs": "many"}}, "suites.a: invalid value for '--runs'"),
     ],

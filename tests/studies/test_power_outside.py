@@ -396,9 +396,9 @@ def test_our_own_server_with_a_weak_drive_is_found_out(tmp_path: Path) -> None:
     ("options", "words"),
     [
         (["--power-socket", "p"], "all its data would be lost: --destructive allows that"),
-        (["--destructive"], "what cuts the power is not said once"),
-        (["--destructive", "--power-off", "true"], "what cuts the power is not said once"),
-        (["--destructive", "--power-socket", "p", "--power-on", "x"], "is not said once"),
+        (["--destructive"], "give exactly one way to cut the power"),
+        (["--destructive", "--power-off", "true"], "give exactly one way to cut the power"),
+        (["--destructive", "--power-socket", "p", "--power-on", "x"], "exactly one way"),
         (["--config", "tlc_standard"], "--config: belongs to a simulated drive"),
         (["--set", "power.flush=ignored"], "--set: belongs to a simulated drive"),
         (["--at", "gc"], "--at: belongs to a simulated drive"),
@@ -468,7 +468,7 @@ def test_the_judge_refuses_tables_that_do_not_fit() -> None:
     from opennandlab import _core
 
     claims = (True, False, False, False)
-    with pytest.raises(ConfigError, match="are no rows of 2 numbers"):
+    with pytest.raises(ConfigError, match="are not rows of 2 numbers"):
         _core.power_check(b"123", b"", b"", claims)
     with pytest.raises(ConfigError, match="0 answers for 1 units"):
         _core.power_check(bytes(16), b"", b"", claims)

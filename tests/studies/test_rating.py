@@ -318,7 +318,7 @@ def test_a_record_of_another_device_is_refused(cli: Cli, folder: Path) -> None:
 
 def test_files_that_are_there_are_not_replaced(cli: Cli, folder: Path) -> None:
     (folder / "my.rating.json").write_text("mine")
-    for name, said in (("my.yaml", "my.rating.json exists"), ("-", "`-` is no file")):
+    for name, said in (("my.yaml", "my.rating.json exists"), ("-", "`-` is not a file")):
         run = cli("config", "from-rating", *SMALL, "-o", name, "--no-simulate")
         assert run.returncode == 2
         assert said in run.stderr

@@ -202,7 +202,7 @@ fn a_socket_belongs_to_one_server_and_one_user() {
     assert_eq!(start(&folder, Pace::Untimed).stop().2, Ok(()));
     fs::write(folder.socket(), "data").expect("a free path");
     let refused = serve(session(Pace::Untimed), &folder.socket(), Timing::Off);
-    assert!(refused.err().expect("a file").contains("is no socket"));
+    assert!(refused.err().expect("a file").contains("is not a socket"));
     let refused = Door::tcp(([0, 0, 0, 0], 0).into(), false, |_| {
         Ok(protocol(&session(Pace::Untimed)) as Arc<dyn Protocol>)
     });

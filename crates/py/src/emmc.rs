@@ -38,7 +38,7 @@ impl Emmc {
 
 fn check(index: u8, blocks: u64) -> Result<(), ConfigError> {
     if index > 63 {
-        let message = format!("{index} is no command; accepted: 0 to 63");
+        let message = format!("{index} is not a command; accepted: 0 to 63");
         return Err(ConfigError::new("index", message));
     }
     if blocks > BLOCKS_MAX {

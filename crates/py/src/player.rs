@@ -107,7 +107,7 @@ fn given_back() -> Failure {
 
 fn recorded(bytes: &[u8]) -> Result<Vec<Recorded>, ConfigError> {
     if !bytes.len().is_multiple_of(RECORD_BYTES) {
-        let message = format!("{} bytes are no records of {RECORD_BYTES}", bytes.len());
+        let message = format!("{} bytes are not records of {RECORD_BYTES}", bytes.len());
         return Err(ConfigError::new("trace", message));
     }
     let word = |record: &[u8], at: usize| {
@@ -138,7 +138,7 @@ fn asked(kind: u32) -> Result<Asked, ConfigError> {
         4 => Asked::Flush,
         5 => Asked::Mark,
         other => {
-            let message = format!("{other} is no kind of request: 0 to 5 are");
+            let message = format!("{other} is not a kind of request: 0 to 5 are");
             return Err(ConfigError::new("trace", message));
         }
     })

@@ -94,7 +94,7 @@ fn rows<const N: usize>(
     bytes: &[u8],
 ) -> Result<impl Iterator<Item = [u64; N]>, ConfigError> {
     if !bytes.len().is_multiple_of(8 * N) {
-        let message = format!("{} bytes are no rows of {N} numbers", bytes.len());
+        let message = format!("{} bytes are not rows of {N} numbers", bytes.len());
         return Err(ConfigError::new(name, message));
     }
     let row = |row: &[u8]| {

@@ -106,7 +106,7 @@ unsafe fn text<'a>(path: &str, text: *const c_char) -> Result<Option<&'a str>, C
     // SAFETY: the caller gives text that ends with a zero.
     match unsafe { CStr::from_ptr(text) }.to_str() {
         Ok(text) => Ok(Some(text)),
-        Err(_) => refused(path, "is no UTF-8"),
+        Err(_) => refused(path, "is not UTF-8"),
     }
 }
 

@@ -26,7 +26,7 @@ impl Image {
             Err(error) => return refused(error.to_string()),
         };
         if !about.is_file() {
-            return refused("is no regular file".to_owned());
+            return refused("is not a regular file".to_owned());
         }
         let raw_bytes = options.raw_bytes() as u64;
         let block_bytes = raw_bytes * u64::from(options.pages_per_block);

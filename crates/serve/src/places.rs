@@ -29,7 +29,7 @@ pub fn file(path: &Path) -> io::Result<Box<dyn Write + Send>> {
 pub fn bind(path: &Path) -> Result<UnixListener, String> {
     if let Ok(found) = fs::symlink_metadata(path) {
         if !found.file_type().is_socket() {
-            return Err(format!("{} exists and is no socket", path.display()));
+            return Err(format!("{} exists and is not a socket", path.display()));
         }
         match UnixStream::connect(path) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {

@@ -297,7 +297,7 @@ fn what_cannot_be_is_refused_with_key_and_value() {
         (on(json!([{"name": "a"}, {"name": "a"}])), "host.namespaces[1].name", "`a`"),
         (on(json!([{"name": "a", "channels": [2]}])), "host.namespaces[0].channels", "0 to 1"),
         (on(json!([{"name": "a", "channels": []}])), "host.namespaces[0].channels", "empty"),
-        (on(json!([{"name": "a", "dies": [1, 1]}])), "host.namespaces[0].dies", "1 is there twice"),
+        (on(json!([{"name": "a", "dies": [1, 1]}])), "host.namespaces[0].dies", "1 is given twice"),
         (on(json!([{"name": "a", "dies": [7]}])), "host.namespaces[0].dies", "7, in a drive of 2"),
         (
             on(json!([{"name": "a", "size_pct": 60}, {"name": "b", "size_pct": 30}])),

@@ -233,7 +233,7 @@ fn ids_that_the_drive_does_not_have_are_refused() {
     for (placement, expected) in [
         (
             json!({"by": "hot_cold", "ids": [0, 3]}),
-            "placement.ids[1]: 3 is no placement id of the drive, which has 3 (ftl.placement): \
+            "placement.ids[1]: 3 is not a placement id of the drive, which has 3 (ftl.placement): \
              a drive would choose a handle itself and log the event Invalid Placement Identifier \
              (3h); accepted: 0 to 2",
         ),

@@ -238,7 +238,7 @@ class Executor:
             case ops.Evict():
                 self._evict(op.file)
             case ops.Begin() | ops.End():
-                raise ConfigError("script", "a mark is no operation")
+                raise ConfigError("script", "a mark is not an operation")
 
     def _path(self, name: str) -> Path:
         """Return a path of a script, which must stay below the directory."""

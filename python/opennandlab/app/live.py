@@ -83,7 +83,7 @@ def prepare(plan: Plan) -> None:
     if not plan.path.exists():
         raise ConfigError("target", f"dir:{plan.path}: no such directory")
     if not plan.path.is_dir():
-        raise ConfigError("target", f"dir:{plan.path}: is no directory")
+        raise ConfigError("target", f"dir:{plan.path}: is not a directory")
     if not os.access(plan.path, os.W_OK | os.X_OK):
         raise ConfigError("target", f"dir:{plan.path}: cannot be written by this user")
     sizes = merged_sizes(plan)

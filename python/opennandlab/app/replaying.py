@@ -100,7 +100,7 @@ def prepare(plan: Plan) -> dict[str, Trace]:
     wanted = [case for case, count in plan.suite.counts.items() if count]
     for case in plan.traces:
         if case not in wanted:
-            message = f"`{case}` is no case of this suite; accepted: {', '.join(wanted)}"
+            message = f"`{case}` is not a case of this suite; accepted: {', '.join(wanted)}"
             raise ConfigError("trace", message)
     found = {}
     for case in wanted:

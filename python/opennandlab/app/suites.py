@@ -131,14 +131,14 @@ def suite(name: str, cases: Mapping[str, int | None] | None = None) -> Suite:
     elif name in SUITES:
         found = SUITES[name]
     else:
-        message = f"`{name}` is no suite; accepted: {', '.join(SUITES)}, or a file FILE.yaml"
+        message = f"`{name}` is not a suite; accepted: {', '.join(SUITES)}, or a file FILE.yaml"
         raise ConfigError("suite", message)
     if not cases:
         return found
     counts = {}
     for case, count in cases.items():
         if case not in HOMES:
-            raise ConfigError("case", f"`{case}` is no case; accepted: {', '.join(HOMES)}")
+            raise ConfigError("case", f"`{case}` is not a case; accepted: {', '.join(HOMES)}")
         chosen = found.counts.get(case, 0) or 1 if count is None else count
         if not 1 <= chosen <= COUNT_MAX:
             raise ConfigError("case", f"{case}={chosen}; accepted: 1 to {COUNT_MAX} iterations")
@@ -171,7 +171,7 @@ def from_file(path: Path) -> Suite:
         raise ConfigError("suite.cases", message)
     for case, count in counts.items():
         if case not in HOMES:
-            message = f"is no case; accepted: {', '.join(HOMES)}"
+            message = f"is not a case; accepted: {', '.join(HOMES)}"
             raise ConfigError(f"suite.cases.{case}", message)
         is_count = isinstance(count, int) and not isinstance(count, bool)
         if not is_count or not 1 <= count <= COUNT_MAX:
@@ -179,7 +179,7 @@ def from_file(path: Path) -> Suite:
             raise ConfigError(f"suite.cases.{case}", message)
     title = given.get("title", "")
     if not isinstance(title, str):
-        raise ConfigError("suite.title", f"`{title}` is no text")
+        raise ConfigError("suite.title", f"`{title}` is not text")
     return Suite(path.stem, dict(counts), _sizes(given.get("sizes", {})), title=title)
 
 

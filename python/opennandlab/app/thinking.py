@@ -75,7 +75,7 @@ def processor(given: str, cases: Iterable[str]) -> Processor:
     times: Mapping[str, object] = NAMED.get(given) or read_yaml(Path(given))
     for case, value in times.items():
         if case not in HOMES:
-            raise ConfigError(f"cpu.{case}", f"is no case; accepted: {', '.join(HOMES)}")
+            raise ConfigError(f"cpu.{case}", f"is not a case; accepted: {', '.join(HOMES)}")
         if not is_number(value) or not 0 <= value <= THINK_MS_MAX:
             message = f"`{value}`; accepted: 0 to {THINK_MS_MAX} ms an iteration"
             raise ConfigError(f"cpu.{case}", message)

@@ -265,17 +265,17 @@ def _request(fields: list[str]) -> Request | None:
         case "block_status":
             return None
         case _:
-            raise ValueError(f"`{op}` is no request")
+            raise ValueError(f"`{op}` is not a request")
     if kind != FLUSH and length == 0:
         raise ValueError("a length of 0")
     if reply < arrive:
-        raise ValueError("answered before it came")
+        raise ValueError("answered before it arrived")
     return Request(kind, stream, offset, length, arrive, reply)
 
 
 def _whole(text: str) -> int:
     if not text.isdigit() or len(text) > 18:
-        raise ValueError(f"`{text}` is no whole number below 10^18")
+        raise ValueError(f"`{text}` is not a whole number below 10^18")
     return int(text)
 
 

@@ -262,7 +262,7 @@ def check_folder(folder: Path) -> None:
         reason = getattr(error, "strerror", None) or str(error)
         raise OutputError(f"cannot write {folder}: {reason}") from error
     if not is_folder:
-        raise OutputError(f"cannot write {folder}: {there} is no directory")
+        raise OutputError(f"cannot write {folder}: {there} is not a directory")
     _try_file(folder, there, "opennandlab")
 
 

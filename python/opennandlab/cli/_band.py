@@ -125,7 +125,7 @@ def run_test_band(wanted: Asked, job: Job, kind: BandKind) -> None:
     if wanted.vary is not None:
         raise ConfigError("--band", "runs many drives, and so does --vary; accepted: one of both")
     if wanted.request.kind != "sim":
-        raise ConfigError("--band", f"is of simulated drives, not {wanted.request.text}")
+        raise ConfigError("--band", f"is for simulated drives, not {wanted.request.text}")
     file = wanted.request.text.removeprefix("sim:")
     found = variants_of(file, wanted.request.overrides, kind)
     jobs = [

@@ -123,7 +123,7 @@ def _check_outputs(*paths: Path) -> None:
 
     for path in paths:
         if str(paths[0]) == "-":
-            message = "`-` is no file; accepted: a file name, and --json for the record on stdout"
+            message = "`-` is not a file; accepted: a file name; --json prints the record on stdout"
             raise ConfigError("--output", message)
         if os.path.lexists(path):
             message = f"{path} exists and is not replaced; accepted: another name"

@@ -88,7 +88,7 @@ def carried_out(run: Callable[[], object], there: Callable[[], str]) -> bool:
     try:
         run()
     except KeyboardInterrupt:
-        terminal.note(f"interrupted: {there()} in the store; the same command goes on from there")
+        terminal.note(f"interrupted: {there()} in the store; the same command continues from there")
         return True
     except StoreWriteError as error:
         terminal.stop(

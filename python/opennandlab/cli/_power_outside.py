@@ -66,7 +66,7 @@ def _supply(given: RunOptions) -> "Supply":
         return Switched(given.power_socket, given.switch_s)
     if given.power_socket is None and given.power_off and given.power_on:
         return Commands(given.power_off, given.power_on, given.switch_s, given.address)
-    raise ConfigError("--power-off", f"what cuts the power is not said once; {accepted}")
+    raise ConfigError("--power-off", f"give exactly one way to cut the power; {accepted}")
 
 
 def _command(given: RunOptions) -> str:

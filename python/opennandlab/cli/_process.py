@@ -157,7 +157,7 @@ def _refuse(error: Any, *, as_json: bool) -> int:  # noqa: ANN401 (of whichever 
     text = "".join(mark if mark.isprintable() or mark == "\n" else "?" for mark in text)
     terminal.note(f"error: {text[:1].lower()}{text[1:]}", style="bold red")
     if context is not None:
-        terminal.note(f"usage: {' '.join(context.get_usage().split()[1:])}; --help says more")
+        terminal.note(f"usage: {' '.join(context.get_usage().split()[1:])}; --help shows more")
     if as_json:
         terminal.emit_json({"error": {"exit_code": terminal.REFUSED, "message": text}})
     return terminal.REFUSED

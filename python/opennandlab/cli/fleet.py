@@ -92,7 +92,7 @@ def run(given: RunOptions) -> None:
         indices = sorted(set(given.only)) if given.only else None
         if (live := LiveFleet.load(given.file)) is not None:
             if given.engine is not EngineName.THREADS or given.store is not None:
-                raise ConfigError("targets", "--engine and --store are of simulated ones")
+                raise ConfigError("targets", "--engine and --store are for simulated ones")
             _check_suites(live)
             document, forget = _live(live, indices, given)
         else:
@@ -178,7 +178,7 @@ def show(given: ShowOptions) -> None:
 
     document = load(given.file)
     if not isinstance(document, FleetDocument):
-        raise ConfigError(".", f"{given.file} is no document of `fleet run`")
+        raise ConfigError(".", f"{given.file} is not a document of `fleet run`")
     known = {one.index for one in document.devices}
     wrong = next((index for index in given.device or [] if index not in known), None)
     if wrong is not None:

@@ -208,11 +208,11 @@ def replay(given: ReplayOptions) -> None:
 
     document = load(given.file)
     if not isinstance(document, PowerDocument):
-        raise ConfigError(".", f"{given.file} is no document of `power run`")
+        raise ConfigError(".", f"{given.file} is not a document of `power run`")
     life = given.life
     if life is None:
         if not document.evidence:
-            raise ConfigError("--life", "this campaign found no fault: say which life")
+            raise ConfigError("--life", "this campaign found no fault: choose a life with --life")
         life = document.evidence[0].life
     with named_in(given.file, is_record=True):
         found = again(document, life)

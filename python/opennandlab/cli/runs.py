@@ -89,8 +89,8 @@ def list_(given: ListOptions) -> None:
 
             size = spoken(opened.unfinished.bytes())
             terminal.note(
-                f"{_count(len(begun))} begun and not finished ({size}): the same sweep goes on "
-                "with them, `runs rm --unfinished` drops them"
+                f"{_count(len(begun))} begun and not finished ({size}): the same sweep continues "
+                "them, `runs rm --unfinished` drops them"
             )
 
 

@@ -304,7 +304,7 @@ def _chip(given: ServeOptions, described: str) -> "RawNand":
         set_path(options, path, value)
     for key in options:
         if not isinstance(key, str) or key == "image":
-            raise ConfigError(described, f"`{key}` is no key of a chip")
+            raise ConfigError(described, f"`{key}` is not a key of a chip")
     try:
         json.dumps(options)
     except (TypeError, ValueError) as error:

@@ -93,7 +93,9 @@ def side_by_side(
     """Return what `compare` does, as declared."""
     names = names or [f"#{index + 1}" for index in range(len(results))]
     if len(names) != len(results):
-        raise ResultError(f"{len(names)} names for {len(results)} documents; accepted: as many")
+        raise ResultError(
+            f"{len(names)} names for {len(results)} documents; accepted: a name for each"
+        )
     found = [families.of_document(one) for one in results]
     for name, one, family in zip(names, results, found, strict=True):
         if family is None:

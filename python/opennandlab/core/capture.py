@@ -214,7 +214,7 @@ def _without_folders(text: str, groups: Sequence[list[str]]) -> str:
 def _sha256(path: str) -> str:
     """Return the digest of a file; what can be read only once is refused."""
     if not Path(path).is_file():
-        reason = "is no file" if Path(path).exists() else "does not exist"
+        reason = "is not a file" if Path(path).exists() else "does not exist"
         raise TraceError(f"{printable(path)}: {reason}; accepted: a file, which is read twice")
     found = hashlib.sha256()
     try:

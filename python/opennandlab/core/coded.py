@@ -47,7 +47,7 @@ def of_fragment(text: str) -> Section:
         name, number, word = found.groups() if found else ("", None, None)
         if name in PROPERTIES and number is not None:
             if PROPERTIES[name] in section:
-                raise ConfigError("ecc", f"{name} is there twice; accepted: once")
+                raise ConfigError("ecc", f"{name} is given twice; accepted: once")
             section[PROPERTIES[name]] = int(number, 0)
         elif part.strip() and (name, word) != ("nand-ecc-algo", "bch"):
             accepted = f'{", ".join(PROPERTIES)} in <>, nand-ecc-algo = "bch"; or a mapping'

@@ -49,6 +49,6 @@ def is_other(document: Mapping[str, Any]) -> bool:
 def no_flash(source: str) -> ConfigError:
     """Return the refusal of a disc or array where only a flash device is accepted."""
     message = (
-        f"{source} is no flash device; accepted: as `sim:{source}` in pts, characterise, quick"
+        f"{source} is not a flash device; accepted: as `sim:{source}` in pts, characterise, quick"
     )
     return ConfigError("kind", message)

@@ -43,7 +43,7 @@ def changes_by_path(changes: object) -> Mapping[str, Any]:
         ConfigError: for anything that is not a mapping.
     """
     if not isinstance(changes, Mapping):
-        raise ConfigError(".", f"`{changes}` are no changes; accepted: dotted path to value")
+        raise ConfigError(".", f"`{changes}` are not changes; accepted: dotted path to value")
     return {
         known_path(path) if isinstance(path, str) else path: value
         for path, value in changes.items()

@@ -124,7 +124,7 @@ def _with_reader(
 ) -> tuple[ReplayConfig, Reader]:
     found, read = source.taken(name, "traces", KEY, recorded)
     if not callable(read):
-        raise ConfigError(KEY, f"`{name}` is no function; accepted: one that yields {ARRAYS}")
+        raise ConfigError(KEY, f"`{name}` is not a function; accepted: one that yields {ARRAYS}")
     reader = Reader(name, found.sha256, read)
     trace = dict(document.get("trace") or {}) | reader.record()
     return load_replay({**document, KEY: COLUMNS, "trace": trace}, device), reader

@@ -155,10 +155,10 @@ def _divisor(device: DeviceConfig, asked: int | str, exact: list[tuple[str, int]
         return asked
     lines = word_lines(device)
     if lines % asked:
-        why = f"{lines} word lines a block are no multiple of it"
+        why = f"{lines} word lines a block are not a multiple of it"
     else:
         key, size = next(row for row in exact if row[1] % asked)
-        why = f"{key} of {size} is no multiple of it"
+        why = f"{key} of {size} is not a multiple of it"
     below = max(n for n in good if n <= asked)
     raise ConfigError("shrink", f"{asked}: {why}; accepted: {below}, the largest good one below")
 

@@ -76,7 +76,7 @@ class PtsResult(PtsDocument, frozen=True, kw_only=True):
                 index = pd.Index(one.rows, name=one.row_label)
                 return pd.DataFrame(one.values, index=index, columns=one.columns)
         accepted = ", ".join(one.id for one in self.tables) or "nothing: the run was cut"
-        raise ConfigError("table", f"`{table}` is no table of this test; accepted: {accepted}")
+        raise ConfigError("table", f"`{table}` is not a table of this test; accepted: {accepted}")
 
     @property
     def _columns(self) -> list[str]:

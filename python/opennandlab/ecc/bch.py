@@ -185,7 +185,7 @@ class BchCode:
         if rest or len(parity) != words * self.parity_bytes:
             raise ConfigError(
                 "data",
-                f"{len(data)} bytes and {len(parity)} of parity are no whole words; accepted: "
+                f"{len(data)} bytes and {len(parity)} of parity are not whole words; accepted: "
                 f"multiples of {self.data_bytes} and {self.parity_bytes}",
             )
         return self._core.decode_batch(bytes(data), bytes(parity))

@@ -139,7 +139,7 @@ def on_one_axis(curves: Sequence[DrawnCurve], x: XKind | None = None) -> list[Dr
     kind = known[0].x if known else x
     if kind is None and curves:
         raise ConfigError(
-            "x", f"{curves[0].origin}: column `x` does not say what it is; accepted: a column "
+            "x", f"{curves[0].origin}: column `x` does not state what it is; accepted: a column "
             "called rber or ebn0_db, or --x rber or --x ebn0_db"
         )  # fmt: skip
     return [_checked(replace(curve, x=kind)) for curve in curves]
@@ -250,7 +250,7 @@ def _checked(curve: DrawnCurve) -> DrawnCurve:
         wrong = next((point.x for point in curve.points if not 0.0 < point.x < 0.5), None)
         if wrong is not None:
             raise ConfigError(
-                "x", f"{curve.origin or curve.name}: {wrong:g} is no raw bit error rate; "
+                "x", f"{curve.origin or curve.name}: {wrong:g} is not a raw bit error rate; "
                 "accepted: above 0, below 0.5"
             )  # fmt: skip
     return curve
@@ -277,7 +277,7 @@ def _of_csv(path: Path) -> list[DrawnCurve]:
         label, point = _row(f"{path}, line {number}", heads, line)
         there = curves.setdefault(label or path.stem, [])
         if any(point.x == one.x for one in there):
-            raise ResultError(f"{path}, line {number}: {point.x:g} is there twice; accepted: once")
+            raise ResultError(f"{path}, line {number}: {point.x:g} is given twice; accepted: once")
         there.append(point)
     if not curves:
         raise ResultError(f"{path}: has a head and no points")
@@ -296,7 +296,7 @@ def _heads(path: Path, number: int, line: str) -> list[str]:
         if head not in COLUMNS:
             raise ResultError(f"{where}: column `{head}`; accepted: {', '.join(COLUMNS)}")
         if heads.count(head) > 1:
-            raise ResultError(f"{where}: column `{head}` is there twice")
+            raise ResultError(f"{where}: column `{head}` is given twice")
     if sum(head in {"rber", "ebn0_db", "x"} for head in heads) != 1:
         raise ResultError(f"{where}: {', '.join(heads)}; accepted: one of rber, ebn0_db and x")
     if "fer" not in heads:
@@ -321,7 +321,7 @@ def _row(where: str, heads: Sequence[str], line: str) -> tuple[str, DrawnPoint]:
         raise ResultError(f"{where}, column `rber`: {x:g}; accepted: above 0, below 0.5")
     if fer == 0.0 and not high:
         raise ResultError(
-            f"{where}, column `fer`: 0 says nothing without its upper end; accepted: `fer_high`"
+            f"{where}, column `fer`: 0 means nothing without its upper end; accepted: `fer_high`"
         )
     for name, is_wrong in (
         ("fer_low", low is not None and low > fer),

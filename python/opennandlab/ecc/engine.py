@@ -64,7 +64,8 @@ class Engine:
     ) -> None:
         """Keep what all points share."""
         if name not in ENGINES:
-            raise ConfigError("engine", f"`{name}` is no engine; accepted: {', '.join(ENGINES)}")
+            message = f"`{name}` is not an engine; accepted: {', '.join(ENGINES)}"
+            raise ConfigError("engine", message)
         self.name = name
         self.code = code
         self.channel = channel

@@ -92,7 +92,7 @@ def limit_rber(strength: int, uber: float, step_bytes: int) -> float:
     m = degree_of(step_bytes, max(strength, 1))
     if strength < 1 or m > DEGREE_MAX:
         message = (
-            f"{strength} in {step_bytes} bytes is no BCH code of degree {DEGREE_MAX} or less; "
+            f"{strength} in {step_bytes} bytes is not a BCH code of degree {DEGREE_MAX} or less; "
             "accepted: 1 or more, or fewer with a smaller step"
         )
         raise ConfigError("--strength", message)

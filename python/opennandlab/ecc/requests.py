@@ -49,4 +49,4 @@ def answer(question: Mapping[str, Any], seed: int) -> dict[str, Any]:
             **arguments,
         )
         return {"points": {str(place): point for place, point in enumerate(found.points)}}
-    raise ValueError(f"nobody answers `{ask}`; accepted: limits, llr_table, curve")
+    raise ValueError(f"there is no request `{ask}`; accepted: limits, llr_table, curve")

@@ -91,9 +91,9 @@ def check_device(path: str, probe: Probe) -> Block:
     elif block.is_partition:
         found.append("it is a partition; name the whole device")
     elif not block.name.startswith("mmcblk"):
-        found.append("it is no mmc device")
+        found.append("it is not an mmc device")
     elif kind != "MMC":
-        found.append(f"it is no eMMC: the kernel calls it {kind or 'nothing'}")
+        found.append(f"it is not an eMMC: the kernel calls it {kind or 'nothing'}")
     if found:
         raise TargetError(f"{path}: refused: " + "; ".join(found))
     return block

@@ -159,7 +159,7 @@ def lay_out(values: Values, memmap_bytes: int) -> None:
         message = f"`{parts}` does not divide {channels} channels"
         raise ConfigError("SSD_PARTITIONS", f"{message}; accepted: a divisor")
     if shot % page:
-        raise ConfigError("ONESHOT_PAGE_SIZE", f"`{shot}` is no multiple of FLASH_PAGE_SIZE")
+        raise ConfigError("ONESHOT_PAGE_SIZE", f"`{shot}` is not a multiple of FLASH_PAGE_SIZE")
     capacity = memmap_bytes - MIB
     zoned = values.get("NS_SSD_TYPE_0") == "zoned"
     if zoned:
@@ -168,7 +168,7 @@ def lay_out(values: Values, memmap_bytes: int) -> None:
         pages = zone // planes // page
         _counted(values, "DIES_PER_ZONE")
         if pages == 0 or pages * planes * page != zone:
-            message = f"`{zone}` is no multiple of {planes} planes x {page} B"
+            message = f"`{zone}` is not a multiple of {planes} planes x {page} B"
             raise ConfigError("ZONE_SIZE", message)
         if capacity < zone:
             raise ConfigError("--memmap-size", f"less than a zone of {zone} B and 1 MiB")

@@ -94,7 +94,7 @@ def cells(text: str, file: str, unit: str | None, *, any_order: bool = False) ->
     """
     lines = list(_lines(text, file))
     if len(lines) < 2:
-        raise ResultError(f"{file}: no rows; accepted: a row of heads, and one for each size")
+        raise ResultError(f"{file}: no rows; accepted: a header, and a row for each size")
     if all(len(line.fields) == len(lines[0].fields) > 2 and not line.fields[-1].strip()
            for line in lines):  # fmt: skip
         lines = [_Line(line.number, line.fields[:-1]) for line in lines]
@@ -155,10 +155,11 @@ def _wide(
     for place, text in enumerate(head.fields[1:], 2):
         read_pct = _reads(text)
         if read_pct is None:
-            raise ResultError(f"{at}: column {place}: `{text}` is no mix; accepted: {ACCEPTED_MIX}")
+            message = f"{at}: column {place}: `{text}` is not a mix; accepted: {ACCEPTED_MIX}"
+            raise ResultError(message)
         if read_pct in mixes:
             raise ResultError(
-                f"{at}: column {place}: {text} is there twice; accepted: each mix once"
+                f"{at}: column {place}: {text} is given twice; accepted: each mix once"
             )
         mixes.append(read_pct)
     if not any_order:
@@ -169,14 +170,14 @@ def _wide(
         size = _size(where, 1, line.fields[0], scale, mark)
         if size in seen:
             raise ResultError(
-                f"{where}: {kib(size)} KiB is there twice, first in line {seen[size]}; accepted: "
+                f"{where}: {kib(size)} KiB is given twice, first in line {seen[size]}; accepted: "
                 "each size once"
             )
         seen[size] = line.number
         if len(line.fields) != len(head.fields):
             raise ResultError(
-                f"{where}: {len(line.fields)} columns where the heads have {len(head.fields)}; "
-                "accepted: as many, each filled"
+                f"{where}: {len(line.fields)} columns, and the header has {len(head.fields)}; "
+                "accepted: the same number, each filled"
             )
         for place, (read_pct, text) in enumerate(zip(mixes, line.fields[1:], strict=True), 2):
             at = f"{where}: column {place} ({mix(read_pct)})"
@@ -194,7 +195,7 @@ def _refuse_disorder(at: str, texts: Sequence[str], mixes: Sequence[float]) -> N
     raise ResultError(
         f"{at}: column {wrong + 3}: {texts[wrong + 1].strip()} after {texts[wrong].strip()}: the "
         "mixes neither rise nor fall, so two columns may be exchanged; accepted: mixes in order, "
-        "or --any-order where the heads are right"
+        "or --any-order if the header is right"
     )
 
 
@@ -220,14 +221,14 @@ def _long(lines: Sequence[_Line], file: str, unit: str | None, mark: str | None)
         where = f"{file}:{line.number}"
         if len(line.fields) != len(heads):
             raise ResultError(
-                f"{where}: {len(line.fields)} columns where the heads have {len(heads)}; accepted: "
-                "as many, each filled"
+                f"{where}: {len(line.fields)} columns, and the header has {len(heads)}; accepted: "
+                "the same number, each filled"
             )
         size = _size(where, block + 1, line.fields[block], scale, mark)
         read_pct = _mix(f"{where}: column {reads + 1} ({heads[reads]})", line.fields[reads])
         if (size, read_pct) in seen:
             raise ResultError(
-                f"{where}: {kib(size)} KiB {mix(read_pct)} is there twice, first in line "
+                f"{where}: {kib(size)} KiB {mix(read_pct)} is given twice, first in line "
                 f"{seen[size, read_pct]}; accepted: each cell once"
             )
         seen[size, read_pct] = line.number
@@ -311,7 +312,7 @@ def _mix(where: str, text: str) -> float:
             read_pct = -1.0
     if not 0.0 <= read_pct <= 100.0:
         raise ResultError(
-            f"{where}: `{text}` is no mix; accepted: {ACCEPTED_MIX}, or the percent of reads"
+            f"{where}: `{text}` is not a mix; accepted: {ACCEPTED_MIX}, or the percent of reads"
         )
     return read_pct
 
@@ -331,11 +332,11 @@ def _size(where: str, place: int, text: str, scale: int, mark: str | None) -> in
         size = None if sized is None else float(sized)
     if size is None or size < 1 or size != int(size):
         raise ResultError(
-            f"{where}: column {place}: `{text}` is no size; accepted: {ACCEPTED_SIZE}"
+            f"{where}: column {place}: `{text}` is not a size; accepted: {ACCEPTED_SIZE}"
         )
     if not 512 <= size <= SIZE_MAX or size % 512:
         raise ResultError(
-            f"{where}: column {place}: {size / 1024:g} KiB is no size of a request; accepted: "
+            f"{where}: column {place}: {size / 1024:g} KiB is not a size of a request; accepted: "
             f"multiples of 512 B up to {SIZE_MAX >> 20} MiB; bare numbers are KiB, others as 4096 B"
         )
     return int(size)
@@ -351,11 +352,11 @@ def _value(where: str, text: str, unit: str, size: int, mark: str | None) -> tup
     except Ambiguous as error:
         raise ResultError(
             f"{where}: `{said}` {error}; accepted: without a mark of thousands, or with another "
-            "number in the table that tells which mark parts decimals"
+            "number in the table that tells which mark separates decimals"
         ) from None
     except ValueError:
         raise ResultError(
-            f"{where}: `{text}` is no number; accepted: one in {unit} without its unit"
+            f"{where}: `{text}` is not a number; accepted: one in {unit} without its unit"
         ) from None
     if not math.isfinite(value) or value <= 0:
         raise ResultError(f"{where}: {said} is out of range; accepted: above 0, in {unit}")

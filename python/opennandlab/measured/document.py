@@ -186,12 +186,12 @@ def made(said: Said, cells: Sequence[Cell], imported: pts_header.Imported) -> pt
         imported: Where they come from.
 
     Raises:
-        ResultError: for a size and mix that is there twice.
+        ResultError: for a size and mix that is given twice.
     """
     places: dict[tuple[int, float], Cell] = {}
     for cell in cells:
         if (cell.block_bytes, cell.read_pct) in places:
-            raise ResultError(f"{cell.label} is there twice; accepted: each size and mix once")
+            raise ResultError(f"{cell.label} is given twice; accepted: each size and mix once")
         places[cell.block_bytes, cell.read_pct] = cell
     found = [(table, _grid(table, column, places)) for table, column in TABLES[said.test].items()]
     uncertain = [

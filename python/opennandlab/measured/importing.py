@@ -183,7 +183,7 @@ def _read(path: Path, asked: Wanted) -> _File:
         text = raw.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ResultError(
-            f"{path}: byte {error.start} is no UTF-8 text; accepted: {ACCEPTED}"
+            f"{path}: byte {error.start} is not UTF-8 text; accepted: {ACCEPTED}"
         ) from None
     try:
         found = pieces(text)
@@ -388,7 +388,7 @@ def _of_series(files: Sequence[_File], asked: Wanted) -> PtsDocument:
         try:
             tracks = course.of_statuses(every[0])
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ResultError(f"{files[0].name}: its statuses are no series: {error}") from error
+            raise ResultError(f"{files[0].name}: its statuses are not a series: {error}") from error
     cell = found.cells[0] if found.cells else None
     pattern = None if asked.pattern is None else asked.pattern == "random"
     imported = pts_header.Imported(
@@ -436,7 +436,7 @@ def _of_tables(files: Sequence[_File], asked: Wanted) -> _Found:
             twice = before[0].figures.keys() & cell.figures.keys()
             if twice:
                 raise ResultError(
-                    f"{cell.label} is there twice: {before[1]}, {file.name}; accepted: each cell "
+                    f"{cell.label} is given twice: {before[1]}, {file.name}; accepted: each cell "
                     "once"
                 )
             both = {**before[0].figures, **cell.figures}

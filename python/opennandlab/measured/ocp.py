@@ -413,7 +413,7 @@ def _logs_of_bytes(content: bytes, place: str, error: Exception) -> DeviceLogs:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def joined(parts: Iterable[tuple[str, DeviceLogs]]) -> DeviceLogs:

@@ -166,7 +166,8 @@ def read(text: str, column: str | None = None, direction: str | None = None) -> 
     if direction is not None:
         raise ConfigError(
             "--direction",
-            "the file is no log of fio (ms, value, direction, size, …); accepted: it, or --column",
+            "the file is not a log of fio (ms, value, direction, size, …); accepted: one, or "
+            "--column",
         )
     if column is not None:
         return _column(lines, column)
@@ -241,8 +242,8 @@ def _value(line: _Line, place: int, lines: Sequence[_Line]) -> float:
     wanted = len(lines[0].fields)
     if len(line.fields) != wanted:
         raise ConfigError(
-            "file", f"line {line.number} has {len(line.fields)} columns where the first has "
-            f"{wanted}; accepted: as many"
+            "file", f"line {line.number} has {len(line.fields)} columns, and the first has "
+            f"{wanted}; accepted: the same number"
         )  # fmt: skip
     return number(f"file, line {line.number}", line.fields[place] or "nan")
 

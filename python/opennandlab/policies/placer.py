@@ -172,7 +172,7 @@ def named(name: str, parameters: Mapping[str, Any], recorded: object = source.TY
         raise ConfigError(KEY, f"`{name}` ({kind}) cannot be asked; accepted: {ACCEPTED}")
     if parameters and not is_class:
         names = ", ".join(parameters)
-        raise ConfigError(KEY, f"`{name}` is no class and takes no parameters: {names}")
+        raise ConfigError(KEY, f"`{name}` is not a class and takes no parameters: {names}")
     if is_class:
         try:
             inspect.signature(thing).bind(**parameters)

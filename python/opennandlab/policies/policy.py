@@ -189,7 +189,8 @@ def _check(policy: Policy) -> None:
     if not is_class:
         if policy.parameters:
             names = ", ".join(policy.parameters)
-            raise ConfigError(KEY, f"`{policy.name}` is no class and takes no parameters: {names}")
+            message = f"`{policy.name}` is not a class and takes no parameters: {names}"
+            raise ConfigError(KEY, message)
         return
     try:
         inspect.signature(thing).bind(**policy.parameters)

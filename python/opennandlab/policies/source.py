@@ -241,8 +241,8 @@ def _refuse_changed(source: Source, key: str, recorded: object) -> None:
     if not recorded:
         raise CodeError(
             key,
-            f"`{source.name}`: no SHA-256 of its source is recorded, so nobody can tell what ran; "
-            f"that of {source.path} is {source.sha256}",
+            f"`{source.name}`: no SHA-256 of its source is recorded, so what ran is unknown; that "
+            f"of {source.path} is {source.sha256}",
         )
     if recorded != source.sha256:
         raise CodeError(
@@ -396,7 +396,7 @@ def _executed(name: str, source: Source) -> ModuleType:
         name, source.path, loader=loader, submodule_search_locations=folder
     )
     if spec is None:
-        raise ImportError(f"{source.path} is no Python file")
+        raise ImportError(f"{source.path} is not a Python file")
     module, before = importlib.util.module_from_spec(spec), sys.modules.get(name)
     sys.modules[name] = module
     try:

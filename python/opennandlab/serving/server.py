@@ -430,7 +430,7 @@ def _check_file(path: Path) -> None:
     """
     real = Path(os.path.realpath(path))
     if real.exists() and not real.is_file():
-        raise OutputError(f"cannot write {path}: it is no file, and must not be replaced by one")
+        raise OutputError(f"cannot write {path}: it is not a file, and must not be replaced by one")
 
 
 @contextlib.contextmanager

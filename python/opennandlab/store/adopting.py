@@ -143,7 +143,7 @@ def _written(path: Path) -> str:
 def _of_result(path: Path, document: JsonObject) -> Iterator[Draft]:
     content = result.from_file(document)[0]
     if content.partial or content.metrics is None:
-        raise StoreError(f"{path}: the run was cut; accepted: whole runs")
+        raise StoreError(f"{path}: the run was interrupted; accepted: complete runs")
     if not content.checks.passed:
         raise StoreError(f"{path}: its self-checks failed: its numbers cannot be trusted")
     is_replay = "trace" in content.workload
@@ -180,7 +180,7 @@ def _of_result(path: Path, document: JsonObject) -> Iterator[Draft]:
 def _of_test(path: Path, document: JsonObject) -> Iterator[Draft]:
     content = pts.from_file(document)[0]
     if content.partial:
-        raise StoreError(f"{path}: the test was cut; accepted: whole tests")
+        raise StoreError(f"{path}: the test was interrupted; accepted: complete tests")
     header = document["header"]
     target = header["target"]
     is_simulated = target["kind"] == "sim" and target["device"].get("config") is not None
@@ -227,7 +227,7 @@ def _moment(path: Path, content: pts.PtsDocument) -> pts.Moment | None:
 def _of_curve(path: Path, document: JsonObject) -> Iterator[Draft]:
     curve = typed(path, document, CurveDocument)
     if curve.partial:
-        raise StoreError(f"{path}: the curve was cut; accepted: whole curves")
+        raise StoreError(f"{path}: the curve was interrupted; accepted: complete curves")
     rates = {f"fer@{point.x:.6g}": point.fer for point in curve.points}
     yield Draft(
         verb="ecc.curve",
@@ -250,7 +250,7 @@ def _of_curve(path: Path, document: JsonObject) -> Iterator[Draft]:
 def _of_curves(path: Path, document: JsonObject) -> Iterator[Draft]:
     comparison = typed(path, document, CodeComparison)
     if comparison.partial:
-        raise StoreError(f"{path}: the comparison was cut; accepted: whole ones")
+        raise StoreError(f"{path}: the comparison was interrupted; accepted: complete ones")
     for curve in document["curves"]:
         yield from _of_curve(path, curve)
 
@@ -281,7 +281,7 @@ def _draft_of_life(verb: str, document: JsonObject, seed: int, subject: dict[str
 def _of_application(path: Path, document: JsonObject) -> Iterator[Draft]:
     content = typed(path, document, app.AppDocument)
     if content.partial or content.total_ms is None:
-        raise StoreError(f"{path}: the run was cut; accepted: whole runs")
+        raise StoreError(f"{path}: the run was interrupted; accepted: complete runs")
     if not content.passed:
         raise StoreError(f"{path}: its self-checks failed: its numbers cannot be trusted")
     yield application(document)

@@ -186,7 +186,7 @@ class FileTarget(FioTarget):
             what = "the file" if folder.is_dir() else f"the folder of the run {folder}"
             raise TargetError(f"{self.name}: {what} is gone: {_reason(error)}") from error
         if not is_same or found.st_size != self.capacity_bytes:
-            raise TargetError(f"{self.name}: the file was replaced or resized by somebody else")
+            raise TargetError(f"{self.name}: the file was replaced or resized by another program")
         return self._checked
 
     def _place(self, engine: str) -> Place:

@@ -212,7 +212,7 @@ def _other(request: Request, source: str, document: dict[str, Any]) -> Target:
     if request.shrink:
         raise ConfigError("--shrink", f"divides flash drives only, not {request.text}")
     if request.state:
-        raise ConfigError("state", f"is of one flash drive, not of {request.text}")
+        raise ConfigError("state", f"is for one flash drive, not for {request.text}")
     for path, value in request.overrides.items():
         set_path(document, path, value)
     model = Path(source).name
@@ -227,7 +227,9 @@ def _other(request: Request, source: str, document: dict[str, Any]) -> Target:
             seed = request.seed + number
             return SimulatedTarget(text, seed=seed, name=request.text)
         if ARRAY in member:
-            raise ConfigError("array.members", f"`{text}` is an array; accepted: drives")
+            raise ConfigError(
+                "array.members", f"`{text}` is an array of drives; accepted: a single drive"
+            )
         return DiscTarget(member, text, request.text)
 
     return ArrayTarget(document, model, request.text, open_member)
@@ -237,7 +239,7 @@ def _check_overrides(request: Request) -> None:
     if request.shrink and request.kind != "sim":
         raise ConfigError("--shrink", f"divides simulated drives only, not {request.text}")
     if request.state and request.kind != "sim":
-        raise ConfigError("state", f"is of simulated drives only, not of {request.text}")
+        raise ConfigError("state", f"is for simulated drives only, not for {request.text}")
     if request.overrides and request.kind != "sim":
         raise ConfigError("set", f"changes simulated drives only, not {request.text}")
 

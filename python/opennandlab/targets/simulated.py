@@ -472,7 +472,7 @@ class SimulatedTarget(Target):
             cycles = self._declared.to_dict()["nand"]["max_pe_cycles"]
             raise WornOutError(
                 f"{self.name}: the drive is worn out and takes no more writes: the test writes "
-                f"more than its blocks stand (nand.max_pe_cycles is {cycles}; more of them, or a "
+                f"more than its blocks endure (nand.max_pe_cycles is {cycles}; more of them, or a "
                 "larger drive, let it end)"
             )
         if outcome["is_standstill"]:

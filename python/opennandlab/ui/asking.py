@@ -82,8 +82,8 @@ class Folder:
             return text
         if not text.endswith(ENDINGS):
             raise FieldError(
-                "device", f"`{text}` is no preset; accepted: {', '.join(device_presets())}, or a "
-                f"device file ({', '.join(ENDINGS)}) in {self.root}"
+                "device", f"`{text}` is not a preset; accepted: {', '.join(device_presets())}, or "
+                f"a device file ({', '.join(ENDINGS)}) in {self.root}"
             )  # fmt: skip
         path = self.root / text
         try:
@@ -97,7 +97,7 @@ class Folder:
                 "another folder by `opennandlab ui --files DIR`"
             )  # fmt: skip
         if status is None or not stat.S_ISREG(status.st_mode):
-            raise FieldError("device", f"`{text}` is no file in {self.root}")
+            raise FieldError("device", f"`{text}` is not a file in {self.root}")
         if status.st_size > FILE_BYTES_MAX:
             raise FieldError("device", f"`{text}` is larger than {size(FILE_BYTES_MAX)}")
         try:
@@ -215,7 +215,7 @@ def checked(request: Request, store: Store, folder: Folder) -> Checked:
     workload = request.workload if verb.name == verbs.BENCHMARK else None
     if workload is not None and workload not in workload_presets():
         known = ", ".join(workload_presets())
-        raise FieldError(WORKLOAD, f"`{workload}` is no preset; accepted: {known}")
+        raise FieldError(WORKLOAD, f"`{workload}` is not a preset; accepted: {known}")
     changes = _changes(request, form(device, workload, verbs.own_fields(verb)))
     axes = _axes(request, verb)
     resolved = _checked(verb, device, workload, changes, {axis.key for axis in axes})
@@ -291,7 +291,7 @@ def _changes(request: Request, shown: Form) -> dict[str, Any]:
     found = {}
     for key, text in request.values.items():
         if key not in known:
-            raise FieldError("", f"`{key}` is no field of this form")
+            raise FieldError("", f"`{key}` is not a field of this form")
         try:
             found[key] = _named(key, text) or _safe(parse_yaml(text, key), key)
         except ConfigError as error:
@@ -354,7 +354,7 @@ def _axes(request: Request, verb: Verb) -> list[Axis]:
     for place, (key, text) in enumerate(request.vary):
         name = f"vary-{place}"
         if not KEY.fullmatch(key):
-            raise FieldError(name, f"`{key}` is no key; accepted: such as ftl.gc_policy")
+            raise FieldError(name, f"`{key}` is not a key; accepted: such as ftl.gc_policy")
         if key in {axis.key for axis in found}:
             raise FieldError(name, f"`{key}` is varied twice; accepted: each key once")
         if key in request.values:
@@ -365,7 +365,7 @@ def _axes(request: Request, verb: Verb) -> list[Axis]:
             for value in axis.values:
                 if presets is not None and value not in presets:
                     raise FieldError(
-                        name, f"`{value}` is no preset; accepted: {', '.join(presets)}"
+                        name, f"`{value}` is not a preset; accepted: {', '.join(presets)}"
                     )
                 if key.partition(".")[0] in NOT_VARIED:
                     raise FieldError(name, f"`{key}` is not varied here; the command line does")

@@ -347,7 +347,7 @@ def new(query: Any, folder: Folder) -> dict[str, Any]:  # noqa: ANN401 (a multi-
     except FieldError as error:
         problem, source, file, device = str(error), DEVICE, "", DEVICE
     if workload not in workload_presets():
-        problem, workload = f"`{workload}` is no preset of a workload", WORK
+        problem, workload = f"`{workload}` is not a preset of a workload", WORK
     has_workload = name == verbs.BENCHMARK
     made_form: Form = form(
         source if verbs.has_device(verb) else None,

@@ -76,7 +76,7 @@ def bound(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise ConfigError("--host", f"`{host}` is no address of this machine") from error
+        raise ConfigError("--host", f"`{host}` is not an address of this machine") from error
     family, kind, protocol, _, address = found[0]
     made = socket.socket(family, kind, protocol)
     try:

@@ -94,7 +94,7 @@ fn ranges(text: &str) -> Result<Vec<(u32, u32)>, MatrixError> {
             range.ok_or_else(|| {
                 let shown: String = part.chars().take(20).collect();
                 let accepted = "accepted: columns from 1, such as 1-64+70";
-                MatrixError::matrix(format!("`{shown}` is no range of columns; {accepted}"))
+                MatrixError::matrix(format!("`{shown}` is not a range of columns; {accepted}"))
             })
         })
         .collect()
@@ -174,10 +174,10 @@ mod tests {
     #[test]
     fn lists_that_do_not_fit_are_refused() {
         for (punctured, shortened, words) in [
-            ("1-3x", "", "`1-3x` is no range"),
-            ("0", "", "`0` is no range"),
-            ("+", "", "`` is no range"),
-            ("5-3", "", "`5-3` is no range"),
+            ("1-3x", "", "`1-3x` is not a range"),
+            ("0", "", "`0` is not a range"),
+            ("+", "", "`` is not a range"),
+            ("5-3", "", "`5-3` is not a range"),
             ("1-10", "", "column 10 is not sent; accepted: 1 to 9"),
             ("3", "2-3", "column 3 is left out twice"),
             ("3+3", "", "column 3 is left out twice"),

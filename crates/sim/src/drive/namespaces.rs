@@ -120,7 +120,7 @@ fn chosen(key: &str, list: Option<&[u32]>, count: u32) -> Result<Vec<u32>, Confi
     let message = match (numbers.last(), twice) {
         (None, _) => "an empty list".to_owned(),
         (Some(&last), _) if last >= count => format!("{last}, in a drive of {count} {key}"),
-        (_, Some(number)) => format!("{number} is there twice"),
+        (_, Some(number)) => format!("{number} is given twice"),
         _ => return Ok(numbers),
     };
     let of = if key == "dies" { " of a channel" } else { "" };

@@ -135,7 +135,7 @@ impl BchWords {
             return Ok(());
         }
         let message = format!(
-            "pages of {page_bytes} bytes (or map units, where they are smaller) are no whole \
+            "pages of {page_bytes} bytes (or map units, where they are smaller) are not whole \
              number of steps of {step_bytes}, {rest} left; accepted: a divisor, such as 512"
         );
         Err(ConfigError::new("step_bytes", message))

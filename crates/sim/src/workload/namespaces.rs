@@ -27,7 +27,7 @@ impl Namespace {
                 0 => "none, since the drive has no host.namespaces".to_owned(),
                 _ => names.join(", "),
             };
-            let message = format!("`{name}` is no namespace of the drive; accepted: {accepted}");
+            let message = format!("`{name}` is not a namespace of the drive; accepted: {accepted}");
             ConfigError::new("namespace", message)
         })
     }

@@ -213,7 +213,7 @@ impl Space {
             return Ok(());
         }
         let message = format!(
-            "{id} is no placement id of the drive, which has {limit} (ftl.placement): a drive \
+            "{id} is not a placement id of the drive, which has {limit} (ftl.placement): a drive \
              would choose a handle itself and log the event Invalid Placement Identifier (3h); \
              accepted: 0 to {}",
             limit - 1

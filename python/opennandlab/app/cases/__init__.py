@@ -50,7 +50,7 @@ def case_class(name: str) -> type[Case]:
         ConfigError: for an unknown one.
     """
     if name not in HOMES:
-        raise ConfigError("case", f"`{name}` is no case; accepted: {', '.join(HOMES)}")
+        raise ConfigError("case", f"`{name}` is not a case; accepted: {', '.join(HOMES)}")
     module, kind = HOMES[name]
     found: type[Case] = getattr(import_module(f"{__name__}.{module}"), kind)
     return found

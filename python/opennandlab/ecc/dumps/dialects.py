@@ -326,7 +326,7 @@ def layout_of(name: str, asked: Asked) -> Layout:
         raise ConfigError("--step", f"{step} is refused by {name}; accepted: {known}")
     if asked.strength is None and len(found.strengths) > 1:
         known = ", ".join(map(str, found.strengths))
-        raise ConfigError("--strength", f"is missing; usual of {name}: {known}")
+        raise ConfigError("--strength", f"is missing; usual for {name}: {known}")
     if asked.first is not None and not found.is_open:
         raise ConfigError("--oob-offset", f"is fixed in {name}; accepted: with pmecc")
     if asked.page < step or (asked.page % step and name != "qcom-bch"):

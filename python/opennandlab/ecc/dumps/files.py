@@ -35,7 +35,7 @@ def check_data(path: Path) -> int:
     except OSError as error:
         raise ConfigError(str(path), f"cannot be read: {error.strerror}") from error
     if not stat.S_ISREG(facts.st_mode):
-        raise ConfigError(str(path), "is no regular file; accepted: one with bytes of a flash")
+        raise ConfigError(str(path), "is not a regular file; accepted: one with bytes of a flash")
     if not facts.st_size:
         raise ConfigError(str(path), "is empty; accepted: a file with bytes of a flash")
     return facts.st_size
@@ -92,13 +92,13 @@ def read_layout(path: Path) -> Layout:
     except OSError as error:
         raise ConfigError(str(path), f"cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(str(path), f"is no JSON; accepted: {LAYOUT_SCHEMA}") from error
+        raise ConfigError(str(path), f"is not JSON; accepted: {LAYOUT_SCHEMA}") from error
     except DocumentError as error:
         raise ConfigError(str(path), str(error)) from error
     try:
         mask = None if found.mask is None else bytes.fromhex(found.mask)
     except ValueError as error:
-        raise ConfigError(f"{path}: mask", "is no hexadecimal text") from error
+        raise ConfigError(f"{path}: mask", "is not hexadecimal text") from error
     words = tuple(Word(tuple(one.covered), one.parity, one.rest) for one in found.words)
     scrambler = Scrambler(tuple(found.seeds), found.scrambles_rest) if found.seeds else None
     layout = Layout(

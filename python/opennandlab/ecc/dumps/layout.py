@@ -142,7 +142,7 @@ class Layout:
         taken = sorted(place for word in self.words for place in word.places)
         for start, stop in taken:
             if not 0 <= start < stop:
-                raise ConfigError("layout", f"bits {start} to {stop} are no range")
+                raise ConfigError("layout", f"bits {start} to {stop} are not a range")
         need = taken[-1][1] if taken else 0
         if need > end:
             message = (

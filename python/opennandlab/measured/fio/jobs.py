@@ -137,7 +137,7 @@ def _groups(
     for place, job in enumerate(found, 1):
         if not isinstance(job, dict):
             raise ResultError(
-                f"{file}: job {place} is no mapping; accepted: the JSON output of fio"
+                f"{file}: job {place} is not a mapping; accepted: the JSON output of fio"
             )
         try:
             record = of_job(document, job)
@@ -274,7 +274,7 @@ def _made(  # noqa: PLR0913, PLR0917 (a cell in parts)
         read_pct = round(found.read_pct, 1)
     if read_pct is None:
         raise ValueError(
-            "neither options nor figures tell its mix of reads and writes; accepted: outputs with "
+            "neither options nor figures show its mix of reads and writes; accepted: outputs with "
             "reads and writes apart, or with the options of the job"
         )
     size = _size(asked, found, notes)

@@ -119,7 +119,7 @@ def sections(path: Path, environment: Mapping[str, str] | None) -> list[Section]
         if line.startswith("["):
             match = SECTION.fullmatch(line)
             if match is None:
-                raise ConfigError(place, f"`{line}` is no section; accepted: [name]")
+                raise ConfigError(place, f"`{line}` is not a section; accepted: [name]")
             close()
             head, own = (match[1], place), []
             if len(found) >= SECTIONS_MAX:

@@ -66,7 +66,7 @@ def load(options: Mapping[str, str] | None) -> Load:
     rw = options.get("rw", options.get("readwrite", "read"))
     kind = rw.partition(":")[0]
     if kind not in KINDS:
-        raise ValueError(f"rw `{kind}` is no load of a test; accepted: {', '.join(KINDS)}")
+        raise ValueError(f"rw `{kind}` is not a load of a test; accepted: {', '.join(KINDS)}")
     is_random, read_pct = KINDS[kind]
     depth = _count(options, "iodepth")
     kinds = {name for name, is_so in (("random", is_random), ("write", read_pct != 100)) if is_so}
@@ -103,7 +103,7 @@ def _mix(options: Mapping[str, str]) -> float:
         return MIX_DEFAULT
     share = float(options[name])
     if not 0.0 <= share <= 100.0:
-        raise ValueError(f"{name} {options[name]} is no share; accepted: 0 to 100 percent")
+        raise ValueError(f"{name} {options[name]} is not a share; accepted: 0 to 100 percent")
     return share if name == "rwmixread" else 100.0 - share
 
 
@@ -122,7 +122,7 @@ def _sizes(options: Mapping[str, str]) -> tuple[int, int]:
     found = [number_of(word, base) for word in words if word.strip()]
     sizes = [size for size in found if size]
     if not sizes or len(sizes) < len(found):
-        raise ValueError(f"{name} `{text}` is no size; accepted: one such as 4k")
+        raise ValueError(f"{name} `{text}` is not a size; accepted: one such as 4k")
     return min(sizes), max(sizes)
 
 

@@ -179,7 +179,7 @@ def _options(document: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, s
         client = [job.get(key) for key in CLIENT]
         common = next((one for one in common if [one.get(key) for key in CLIENT] == client), None)
     if not (isinstance(own or {}, dict) and isinstance(common or {}, dict)):
-        raise TypeError("its options are no mapping")
+        raise TypeError("its options are not a mapping")
     is_sum = is_server and job.get("jobname") == ALL_CLIENTS
     if own is None and (not common or is_sum):
         return None
@@ -211,7 +211,7 @@ def _number(name: str, value: Any) -> float:  # noqa: ANN401 (of JSON)
         ValueError: for what is none.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name}: {str(value)[:40]!r} is no number")
+        raise TypeError(f"{name}: {str(value)[:40]!r} is not a number")
     if not 0 <= value < NUMBER_MAX:
         raise ValueError(f"{name}: {value:.4g} is below 0 or beyond 2^63")
     return value

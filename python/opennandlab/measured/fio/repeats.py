@@ -29,7 +29,7 @@ def joined(found: Sequence[Job]) -> list[Job]:
     """Return jobs with the runs of one cell as one.
 
     Raises:
-        ResultError: for a size and mix that is there twice, by runs that are no repeats.
+        ResultError: for a size and mix that is given twice, by runs that are no repeats.
     """
     groups: dict[tuple[int, float], list[Job]] = {}
     for job in found:
@@ -59,7 +59,7 @@ def _one(group: Sequence[Job]) -> Job:
     for job in group[1:]:
         if reason := _unlike(first, job):
             raise ResultError(
-                f"{job.cell.label} is there twice: {first.where}, {job.where}: no repeats, since "
+                f"{job.cell.label} is given twice: {first.where}, {job.where}: no repeats, since "
                 f"{reason}; accepted: runs of one load, of which the mean is taken; --job, "
                 "--threads and --queue-depth choose, or one output, one host of a server, at a time"
             )

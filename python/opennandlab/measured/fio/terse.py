@@ -85,8 +85,8 @@ def _job(fields: Sequence[str]) -> tuple[dict[str, Any], str]:
         names = (*names, "mixed")
     if len(sides) != len(names):
         raise ValueError(
-            f"field {HEAD + 1 + len(sides) * width + PERCENTILES_AT} is no percentile; accepted: "
-            f"whole lines, with {len(names)} directions of {width} fields"
+            f"field {HEAD + 1 + len(sides) * width + PERCENTILES_AT} is not a percentile; "
+            f"accepted: whole lines, with {len(names)} directions of {width} fields"
         )
     rest = fields[HEAD + len(sides) * width + CPU :]
     levels = rest[: len(LEVELS)]
@@ -134,11 +134,11 @@ def _times(fields: Sequence[str], at: int) -> dict[str, Any]:
 
 def _whole(fields: Sequence[str], at: int) -> int:
     if not fields[at].isdecimal() or len(fields[at]) > 20:
-        raise ValueError(f"field {at + 1}: `{fields[at][:20]}` is no whole number")
+        raise ValueError(f"field {at + 1}: `{fields[at][:20]}` is not a whole number")
     return int(fields[at])
 
 
 def _number(fields: Sequence[str], at: int) -> float:
     if not re.fullmatch(r"\d{1,20}(\.\d{1,20})?", fields[at]):
-        raise ValueError(f"field {at + 1}: `{fields[at][:20]}` is no number")
+        raise ValueError(f"field {at + 1}: `{fields[at][:20]}` is not a number")
     return float(fields[at])

@@ -58,7 +58,7 @@ class TwiceError(ValueError):
 
     def __init__(self, key: str) -> None:
         """Keep the key with the message."""
-        super().__init__(f"the key `{key[:60]}` is there twice, with different values")
+        super().__init__(f"the key `{key[:60]}` is given twice, with different values")
         self.key = key
 
 

@@ -479,7 +479,7 @@ class Bench:
         if state is not None:
             self.target.restore(state)
         elif self.target.is_virtual:
-            raise TargetError(f"{self.target.name}: no state to go on from")
+            raise TargetError(f"{self.target.name}: no state to continue from")
 
     def _keep_sometimes(self) -> None:
         """Keep the state of the drive when the last one is old enough."""

@@ -480,7 +480,7 @@ def _ranges(
         was = f"{usual_amount} B" if usual_amount else "all"
         deviations.append(f"active range amount {amount or 'all'} B (profile: {was})")
     if settings.ar_segments is not None and not amount:
-        raise ConfigError("ar-segments", "divides an amount; accepted: beside --ar-amount")
+        raise ConfigError("ar-segments", "divides an amount; accepted: together with --ar-amount")
     if amount >= share * capacity_bytes:
         if amount:
             deviations.append(f"active range amount {amount} B is more than there is: all is used")

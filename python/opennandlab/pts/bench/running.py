@@ -41,7 +41,7 @@ def run_named(  # noqa: PLR0913 (options, by name)
     settings = _settings(chosen, given)
     folder = None if output is None else Path(output)
     if resume and folder is None:
-        raise ConfigError("resume", "needs the `output` of the run that was cut")
+        raise ConfigError("resume", "needs the `output` of the run that was interrupted")
     place = Place(folder, resume)
     request = Request(
         target,
@@ -72,7 +72,7 @@ def _test(tests: Mapping[str, Test], name: str) -> Test:
         return tests[name]
     near = nearest(name, list(tests))
     meant = f"; did you mean `{near}`?" if near else ""
-    raise ConfigError("test", f"`{name}` is no test; accepted: {', '.join(tests)}{meant}")
+    raise ConfigError("test", f"`{name}` is not a test; accepted: {', '.join(tests)}{meant}")
 
 
 def _settings(test: Test, given: Mapping[str, Any]) -> Settings:

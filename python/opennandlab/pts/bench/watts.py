@@ -168,8 +168,8 @@ def _shift_s(document: pts.PtsDocument, log: PowerLog, key: str) -> float:
     if began_s is None:
         raise ConfigError(
             key,
-            f"{log.name} has seconds since the begin of the test, but `{document.name}` was cut "
-            "and resumed: it has no single begin; accepted: seconds since 1970",
+            f"{log.name} has seconds since the beginning of the test, but `{document.name}` was "
+            "interrupted and resumed: it has no single beginning; accepted: seconds since 1970",
         )
     return float(began_s)
 

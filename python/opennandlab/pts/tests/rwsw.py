@@ -74,7 +74,7 @@ def tests_of(text: str) -> tuple[str, ...]:
     named = [name.strip() for name in text.split(",")]
     for name in named:
         if name not in TESTS:
-            raise ValueError(f"`{name}` is no test")
+            raise ValueError(f"`{name}` is not a test")
     return tuple(name for name in TESTS if name in named)
 
 
@@ -349,15 +349,19 @@ class _Other:
         document = _document(Path(str(given)))
         results = document.results
         if not isinstance(results, RwswResults):
-            raise ConfigError("other", f"{given}: of `{document.test}`; accepted: of `rwsw`")
+            raise ConfigError(
+                "other", f"{given}: a document of `{document.test}`; accepted: one of `rwsw`"
+            )
         cls._compare(bench, workload, document, results)
         if "multi" in halves:
             if any(one.alone is None for one in results.streams):
-                raise ConfigError("other", f"{given}: without `streams`; accepted: with them")
+                raise ConfigError(
+                    "other", f"{given}: has no `streams`; accepted: a document with them"
+                )
             bench.bind(document.digest)
             return cls(document.digest, None, results.streams)
         if results.mix is None or results.mix.iops is None:
-            raise ConfigError("other", f"{given}: without `multi`; accepted: with it")
+            raise ConfigError("other", f"{given}: has no `multi`; accepted: a document with it")
         bench.bind(document.digest)
         return cls(document.digest, results.mix.iops)
 

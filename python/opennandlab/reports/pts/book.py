@@ -221,7 +221,7 @@ def _of_suite(path: Path, document: JsonObject, warnings: list[str]) -> Iterator
     for name in filter(None, suite.documents):
         # A name beside the suite, never a path that leads elsewhere.
         if PurePath(name).name != name:
-            warnings.append(f"{path}: {name[:60]} is not a name of a file beside it")
+            warnings.append(f"{path}: {name[:60]} is not the name of a file next to it")
             continue
         stem = name.removesuffix(".json")
         file = _load(path.parent / f"{stem}.json", warnings, None)

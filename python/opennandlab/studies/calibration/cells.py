@@ -98,7 +98,7 @@ def uncertain(document: PtsDocument, *, force: bool) -> list[str]:
             f"{document.name}: cell {told[0]}{more}; accepted: cells whose figures are those of "
             "their load, or --force"
         )
-    left = "; left out, its size is no multiple of 512 B"
+    left = "; left out, its size is not a multiple of 512 B"
     return [
         f"cell {text}{left if _place(*text.partition(' ')[0].split(':')) is None else ''}"
         for text in told

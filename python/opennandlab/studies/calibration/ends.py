@@ -43,7 +43,7 @@ def doubted(judged: Sensitivity, objective: Objective) -> tuple[Sensitivity, lis
         warnings.append(
             f"only one of {len(ends)} starts led to the best minimum (RMS errors "
             f"{', '.join(f'{_rms(objective, one):.2f}' for one in ends)} %), so there may be a "
-            "better one: more --runs or --starts tell"
+            "better one: try more --runs or --starts"
         )
     return replace(judged, keys=keys), warnings
 

@@ -103,7 +103,7 @@ def parse(texts: Sequence[str]) -> dict[str, Asked]:
 def _plain(word: str, path: str) -> Any:  # noqa: ANN401 (any value of a device file)
     value = parse_yaml(word.strip()[:80], f"--free {path}")
     if value is None or isinstance(value, dict | list):
-        raise ConfigError(f"--free {path}", f"`{word[:40]}` is no value; accepted: ONE,OTHER")
+        raise ConfigError(f"--free {path}", f"`{word[:40]}` is not a value; accepted: ONE,OTHER")
     return value
 
 
@@ -141,7 +141,7 @@ def _bounds(path: str, text: str) -> tuple[float, float]:
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ConfigError(
-            f"--free {path}", f"`{text}` are no bounds; accepted: LOW:HIGH, such as 1:100"
+            f"--free {path}", f"`{text}` are not bounds; accepted: LOW:HIGH, such as 1:100"
         )
     if low >= high:
         why = "the wrong way round" if low > high else "no range"
@@ -198,7 +198,7 @@ def _key(path: str, bounds: tuple[float, float] | None, document: dict[str, Any]
     if bounds is None:
         if value <= 0:
             raise ConfigError(
-                f"--free {path}", f"is {value:g}, which tells no range; accepted: {path}=LOW:HIGH"
+                f"--free {path}", f"is {value:g}, which gives no range; accepted: {path}=LOW:HIGH"
             )
         bounds = value / SPAN, value * SPAN
         low = bounds[0] if least is None else max(bounds[0], least)

@@ -89,7 +89,7 @@ def pattern_of(text: str) -> str:
     tops, _ = LAWS.get(name, ((), None))
     known = name in LAWS and len(words) == len(tops)
     if not known or not all(re.fullmatch(r"[0-9]{1,2}(\.[0-9]{1,9})?", word) for word in words):
-        raise ValueError(f"`{text[:40]}` is no pattern; accepted: {ACCEPTED}")
+        raise ValueError(f"`{text[:40]}` is not a pattern; accepted: {ACCEPTED}")
     values = [float(word) for word in words]
     for value, top in zip(values, tops, strict=True):
         if not 0 < value <= top or (name != "zipf" and value == 1):

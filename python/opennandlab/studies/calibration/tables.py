@@ -301,7 +301,7 @@ def _load(  # noqa: PLR0913, PLR0917 (a row, and what its document says)
         rate = float(row) + (probe / 2 if PROBE_COLUMN in cells else 0)
         return Load(LOAD, rate=rate, probe=probe, queue_depth=LOAD_DEPTH, is_saturated=is_slow)
     except ValueError:
-        raise ResultError(f"{name}: the row `{row[:40]}` is no cell of {test}") from None
+        raise ResultError(f"{name}: the row `{row[:40]}` is not a cell of {test}") from None
 
 
 def _of_sizes(document: PtsDocument, warnings: list[str]) -> Iterator[Figure]:

@@ -85,12 +85,12 @@ class Spread:
         place = f"spread.{key}"
         if not isinstance(given, Mapping) or len(given) != 1:
             accepted = "accepted: one of " + ", ".join(f"{{{kind}: […]}}" for kind in KINDS)
-            raise ConfigError(place, f"`{given}` is no spread; {accepted}")
+            raise ConfigError(place, f"`{given}` is not a spread; {accepted}")
         ((kind, values),) = given.items()
         if kind not in KINDS:
             raise ConfigError(place, f"`{kind}` is unknown; accepted: {', '.join(KINDS)}")
         if not isinstance(values, list) or not values:
-            raise ConfigError(place, f"`{values}` is no list of values")
+            raise ConfigError(place, f"`{values}` is not a list of values")
         if kind != "choice":
             numbers = [one for one in values if _is_number(one)]
             if len(values) != KINDS[kind] or len(numbers) != len(values):
@@ -236,7 +236,7 @@ class Fleet:
         to_json(document)  # refuses dates, NaN and the like, with their paths
         unknown = next((key for key in document if key not in OWN_KEYS), None)
         if unknown is not None:
-            message = f"is no key of a fleet; accepted: {', '.join(OWN_KEYS)}"
+            message = f"is not a key of a fleet; accepted: {', '.join(OWN_KEYS)}"
             raise ConfigError(str(unknown), message)
         count = document.get("devices")
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= DEVICES_MAX:
@@ -344,7 +344,7 @@ class Fleet:
 def _suite(campaign: str, name: str, given: object, device: object, folder: Path) -> Sweep:
     place = f"suites.{name}"
     if not isinstance(given, Mapping) or "run" not in given:
-        raise ConfigError(place, f"`{given}` is no suite; accepted: such as {{run: app}}")
+        raise ConfigError(place, f"`{given}` is not a suite; accepted: such as {{run: app}}")
     for key in ("grid", "points", "seeds", "seed", "name", "plot", "device"):
         if key in given:
             message = f"{place}.{key}: a suite of a fleet has none; accepted: run, set, and the "

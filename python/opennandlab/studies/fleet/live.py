@@ -209,7 +209,7 @@ class LiveFleet:
         to_json(document)
         unknown = next((key for key in document if key not in OWN_KEYS), None)
         if unknown is not None:
-            message = f"is no key of a fleet of targets; accepted: {', '.join(OWN_KEYS)}"
+            message = f"is not a key of a fleet of targets; accepted: {', '.join(OWN_KEYS)}"
             raise ConfigError(str(unknown), message)
         targets = document.get("targets")
         if not isinstance(targets, list) or not 1 <= len(targets) <= TARGETS_MAX:
@@ -514,7 +514,7 @@ def _test_of(place: str, run: str) -> str:
 def _suite(name: str, given: object) -> Suite:
     place = f"suites.{folder_name(name)}"
     if not isinstance(given, Mapping) or not isinstance(given.get("run"), str):
-        raise ConfigError(place, f"`{given}` is no suite; accepted: such as {{run: app}}")
+        raise ConfigError(place, f"`{given}` is not a suite; accepted: such as {{run: app}}")
     test = _test_of(place, given["run"])
     verb = "pts" if test else "app"
     unknown = next((key for key in given if key not in {"run", verb}), None)
@@ -523,7 +523,8 @@ def _suite(name: str, given: object) -> Suite:
     words = ["app", "run"] if verb == "app" else ["pts", test]
     for key, value in mapping_at(given, verb).items():
         if not isinstance(key, str) or not KEY.fullmatch(key):
-            raise ConfigError(f"{place}.{verb}", f"`{key}` is no option; accepted: such as runs")
+            message = f"`{key}` is not an option; accepted: such as runs"
+            raise ConfigError(f"{place}.{verb}", message)
         if key.replace("-", "_") in FORBIDDEN:
             raise ConfigError(f"{place}.{verb}.{key}", "is of the fleet; leave it out")
         option = f"--{key.replace('_', '-')}"

@@ -434,7 +434,7 @@ def again(document: PowerDocument, life: int) -> dict[str, Any]:
     except (ConfigError, ValidationError) as error:
         raise ResultError(f"the campaign cannot be run again: {error}") from error
     if not 0 <= life < settings.lives:
-        message = f"{life} is no life of this campaign; accepted: 0 to {settings.lives - 1}"
+        message = f"{life} is not a life of this campaign; accepted: 0 to {settings.lives - 1}"
         raise ConfigError("--life", message)
     shown: dict[str, Any] = json.loads(settings.core().live(life, 1))
     return shown

@@ -83,7 +83,7 @@ def read(path: Path) -> Capture:
     except OSError as error:
         raise ResultError(f"{path}: {error.strerror or error}") from error
     if len(content) < HEAD.size or not content.startswith(MAGIC):
-        raise ResultError(f"{path}: is no record with data; accepted: of `serve --record-data`")
+        raise ResultError(f"{path}: is not a record with data; accepted: of `serve --record-data`")
     _, capacity, unit = HEAD.unpack_from(content)
     capture = Capture(capacity, unit)
     under_way: dict[int, Request] = {}

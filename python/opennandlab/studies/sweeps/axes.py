@@ -83,7 +83,7 @@ class Axis:
         counts = Counter((type(text := label(value)), text) for value in values)
         (_, twice), most = counts.most_common(1)[0]
         if most > 1:
-            raise ConfigError(key, f"`{twice}` is there twice; accepted: each value once")
+            raise ConfigError(key, f"`{twice}` is given twice; accepted: each value once")
         return cls(key, tuple(values))
 
 
@@ -125,7 +125,7 @@ def combinations(
         raise ConfigError(twice, "is varied twice; accepted: each key once")
     rows = Counter(tuple((key, str(value)) for key, value in row.items()) for row in listed)
     if rows and rows.most_common(1)[0][1] > 1:
-        raise ConfigError("points", f"`{dict(rows.most_common(1)[0][0])}` is there twice")
+        raise ConfigError("points", f"`{dict(rows.most_common(1)[0][0])}` is given twice")
     count = math.prod(len(axis.values) for axis in axes) * max(1, len(listed))
     if count > POINTS_MAX:
         raise ConfigError(".", f"these are {count} combinations; accepted: at most {POINTS_MAX}")

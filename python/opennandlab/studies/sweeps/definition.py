@@ -123,12 +123,14 @@ class Sweep:
         if unknown is not None:
             accepted = ", ".join([*OWN_KEYS, *verb_keys])
             raise ConfigError(
-                str(unknown), f"is no key of a sweep of `{verb.name}`; accepted: {accepted}"
+                str(unknown), f"is not a key of a sweep of `{verb.name}`; accepted: {accepted}"
             )
         grid = mapping_at(document, "grid")
         listed = document.get("points") or []
         if not isinstance(listed, list) or not all(isinstance(row, Mapping) for row in listed):
-            raise ConfigError("points", "is no list of mappings; accepted: keys and values, by row")
+            raise ConfigError(
+                "points", "is not a list of mappings; accepted: a mapping for each row"
+            )
         first = document.get("seed", SEED)
         plot = {key: str(value) for key, value in mapping_at(document, "plot").items()}
         wrong = next((key for key in plot if key not in DRAWN), None)
@@ -251,7 +253,7 @@ def mapping_at(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """
     found = document.get(key) or {}
     if not isinstance(found, Mapping):
-        raise ConfigError(key, f"`{found}` is no mapping; accepted: keys and values")
+        raise ConfigError(key, f"`{found}` is not a mapping; accepted: keys and values")
     return found
 
 

@@ -216,7 +216,7 @@ def _segmented(stimulus: Stimulus, reach: int, largest: int) -> Layout:
 def next_leg(stimulus: Stimulus, limit: Limit, done: Done, where: Layout) -> Leg | None:
     """Say what fio should do next; None when the limit is reached."""
     if stimulus.beside and (limit.ios or limit.bytes):
-        raise TargetError("loads beside each other end by time alone through fio")
+        raise TargetError("loads next to each other end by time alone through fio")
     cap = None if limit.seconds_max is None else limit.seconds_max - done.seconds
     if cap is not None and cap < TIME_SLACK_S:
         return None

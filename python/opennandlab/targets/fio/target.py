@@ -297,7 +297,7 @@ class FioTarget(Target):
     ) -> list[parse.Totals]:
         """Run one process of fio on requests that are drawn here."""
         if stimulus.beside:
-            raise TargetError("a skewed load cannot have others beside it through fio")
+            raise TargetError("a skewed load cannot have others next to it through fio")
         source = streams.Source(
             streams.drawn(stimulus, place.capacity_bytes, seed),
             streams.count_of(stimulus, leg.ios, leg.bytes),

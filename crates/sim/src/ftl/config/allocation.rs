@@ -204,7 +204,7 @@ impl<'de> Deserialize<'de> for GroupDies {
             (Some("all"), _) => Ok(Self::default()),
             (_, Some(count)) => Ok(Self::Count(count)),
             _ => Err(serde::de::Error::custom(format!(
-                "dies: `{value}` is no number of dies; accepted: all, or 1 or more"
+                "dies: `{value}` is not a number of dies; accepted: all, or 1 or more"
             ))),
         }
     }

@@ -57,7 +57,7 @@ impl PythonConfig {
         };
         match &self.source_sha256 {
             Some(text) if !is_hash(text) => {
-                let message = format!("`{text}` is no SHA-256; accepted: 64 hexadecimal digits");
+                let message = format!("`{text}` is not a SHA-256; accepted: 64 hexadecimal digits");
                 Err(ConfigError::new("source_sha256", message))
             }
             _ => Ok(()),
@@ -429,6 +429,6 @@ mod tests {
             assert!(refused.contains(name) && refused.contains("module:name"), "{refused}");
         }
         let short = check(r#"{"name": "a:b", "source_sha256": "12"}"#).expect_err("too short");
-        assert!(short.contains("`12` is no SHA-256"), "{short}");
+        assert!(short.contains("`12` is not a SHA-256"), "{short}");
     }
 }

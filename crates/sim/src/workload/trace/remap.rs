@@ -113,7 +113,7 @@ fn parsed(text: &str) -> Result<(&str, &str, Range), String> {
         let is_whole = bytes.is_multiple_of(SECTOR_BYTES);
         is_whole
             .then_some(bytes / SECTOR_BYTES)
-            .ok_or_else(|| format!("{name} {} is no multiple of {SECTOR_BYTES}", quote(text)))
+            .ok_or_else(|| format!("{name} {} is not a multiple of {SECTOR_BYTES}", quote(text)))
     };
     let sector = sectors("offset_bytes", offset)?;
     let count = sectors("size_bytes", size)?;
@@ -270,7 +270,7 @@ mod tests {
         for (text, words) in [
             ("v,0,512,sda", "m.csv:1: 4 comma-separated fields instead of 5"),
             ("v,0,512,sda,x", "m.csv:1: to_offset_bytes `x` is not a whole number"),
-            ("v,0,512,sda,100", "is no multiple of 512"),
+            ("v,0,512,sda,100", "is not a multiple of 512"),
             ("v,0,0,sda,0", "no size"),
             ("v,18446744073709551104,1024,sda,0", "beyond 2^64 bytes"),
             ("v,0,1024,a,0\n# one\nv,512,512,b,0", "m.csv:3: the range overlaps that of line 1"),

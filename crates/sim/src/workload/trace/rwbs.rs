@@ -78,7 +78,7 @@ impl Rwbs {
             "trim" | "write_zeroes" => Some(HostOp::Trim),
             "flush" => Some(HostOp::Flush),
             "block_status" => None,
-            other => return Err(format!("{} is no request of a served drive", quote(other))),
+            other => return Err(format!("{} is not a request of a served drive", quote(other))),
         };
         let is_fua = op == Some(HostOp::Write) && flags & 1 != 0;
         let flags = if is_fua { Flags::FUA } else { Flags::default() };

@@ -227,7 +227,7 @@ def _check(bench: Bench, asked: list[Zone]) -> None:
         if zone.zone_bytes % step:
             raise ConfigError(
                 "zones",
-                f"`{zone.name}` over {bench.target.shrink} is no multiple of {REQUEST_BYTES} B; "
+                f"`{zone.name}` over {bench.target.shrink} is not a multiple of {REQUEST_BYTES} B; "
                 f"accepted: multiples of {step / MIB:g} MiB",
             )
         if zone.open >= room // zone.zone_bytes:

@@ -59,18 +59,18 @@ class AppSettings:
     def __post_init__(self) -> None:
         """Check types and ranges; suite and state check the rest."""
         if self.cases is not None and not isinstance(self.cases, Mapping):
-            raise ConfigError("app.cases", "is no mapping; accepted: such as {contact: 5}")
+            raise ConfigError("app.cases", "is not a mapping; accepted: such as {contact: 5}")
         for name in ("suite", "state", "dirt", "age", "format"):
             if not isinstance(value := getattr(self, name), str):
-                raise ConfigError(f"app.{name}", f"`{value}` is no text")
+                raise ConfigError(f"app.{name}", f"`{value}` is not text")
         for name, least, most in (("runs", 1, RUNS_MAX), ("idle_ms", 0, IDLE_MS_MAX)):
             value = getattr(self, name)
             if not _is_whole(value) or not least <= value <= most:
                 raise ConfigError(f"app.{name}", f"`{value}`; accepted: {least} to {most}")
         if not _is_whole(self.drive_writes):
-            raise ConfigError("app.drive_writes", f"`{self.drive_writes}` is no whole number")
+            raise ConfigError("app.drive_writes", f"`{self.drive_writes}` is not a whole number")
         if not is_number(self.dirty_writes):
-            raise ConfigError("app.dirty_writes", f"`{self.dirty_writes}` is no number")
+            raise ConfigError("app.dirty_writes", f"`{self.dirty_writes}` is not a number")
         self.chosen_suite()
         self.drive_state()
 
@@ -114,7 +114,7 @@ class Application(OnDrive):
         devices = Drafts(read_device)
         shared = request.get("app") or {}
         if not isinstance(shared, Mapping):
-            raise ConfigError("app", f"`{shared}` is no mapping; accepted: {', '.join(NAMES)}")
+            raise ConfigError("app", f"`{shared}` is not a mapping; accepted: {', '.join(NAMES)}")
 
         def settings(changes: Mapping[str, Any]) -> JsonObject:
             own, device_changes = drafted(changes, "app")

@@ -250,11 +250,11 @@ def _check(stages: object) -> None:
         raise ConfigError("stages", f"{message}, {EXAMPLE.removeprefix('accepted: ')}")
     for name, given in stages.items():
         if not isinstance(name, str) or not name.isprintable() or not name.strip():
-            raise ConfigError("stages", f"`{name}` is no name; accepted: printable characters")
+            raise ConfigError("stages", f"`{name}` is not a name; accepted: printable characters")
         if "." in name or "/" in name:
             raise ConfigError("stages", f"`{name}`; accepted: a name without dots and slashes")
         if not isinstance(given, Mapping) or "run" not in given:
-            raise ConfigError(f"stages.{name}", f"`{given}` is no stage; {EXAMPLE}")
+            raise ConfigError(f"stages.{name}", f"`{given}` is not a stage; {EXAMPLE}")
         _kind(name, given)
 
 
@@ -285,7 +285,7 @@ def _resolved(name: str, given: Mapping[str, Any], device: DeviceConfig) -> Json
     place = f"stages.{name}.{kind.key}"
     own = given.get(kind.key) or {}
     if not isinstance(own, Mapping):
-        raise ConfigError(place, f"`{own}` is no mapping; accepted: keys and values")
+        raise ConfigError(place, f"`{own}` is not a mapping; accepted: keys and values")
     try:
         return {"run": given["run"], kind.key: kind.read(own, device)}
     except CodeError:

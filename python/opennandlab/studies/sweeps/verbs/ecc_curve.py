@@ -60,7 +60,7 @@ class EccCurve(Verb):
             wrong = next((key for key in chosen if key not in DECODER), None)
             if wrong is not None:
                 accepted = ", ".join(DECODER)
-                raise ConfigError(f"decoder.{wrong}", f"is no setting; accepted: {accepted}")
+                raise ConfigError(f"decoder.{wrong}", f"is not a setting; accepted: {accepted}")
             decoder = Decoder(**chosen) if chosen else None
             code = Code.of(str(asked["code"]), decoder)
             if chosen and code.t is not None:

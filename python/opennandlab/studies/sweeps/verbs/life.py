@@ -96,7 +96,8 @@ class Life(OnDrive):
                 near = nearest(unknown, list(usual))
                 meant = f"; did you mean `{near}`?" if near else ""
                 accepted = ", ".join(usual)
-                raise ConfigError(f"life.{unknown}", f"is no setting; accepted: {accepted}{meant}")
+                message = f"is not a setting; accepted: {accepted}{meant}"
+                raise ConfigError(f"life.{unknown}", message)
             found = {**usual, **asked, **_kept(device, asked)}
             for key, default in LATER.items():
                 if found.get(key, default) == default:

@@ -366,7 +366,7 @@ def stage_of(name: object, known: Sequence[str]) -> Stage:
         raise ConfigError("run", f"`{name}` hands no drive on to another stage; {accepted}")
     near = nearest(str(name), list(STAGES))
     meant = f"; did you mean `{near}`?" if near else ""
-    raise ConfigError("run", f"`{name}` is no stage; {accepted}{meant}")
+    raise ConfigError("run", f"`{name}` is not a stage; {accepted}{meant}")
 
 
 def _is_done(folder: Path, name: str) -> bool:

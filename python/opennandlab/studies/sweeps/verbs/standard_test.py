@@ -138,5 +138,5 @@ def _settings(asked: Mapping[str, Any]) -> Settings:
         elif key in NAMES:
             plain_keys[key] = value
         else:
-            raise ConfigError(f"pts.{key}", f"is no setting; accepted: {', '.join(NAMES)}")
+            raise ConfigError(f"pts.{key}", f"is not a setting; accepted: {', '.join(NAMES)}")
     return Settings(**plain_keys, options=options)
