@@ -57,8 +57,12 @@ def _outputs() -> list[Output]:
     add(Output("bssplit", {"job": "rw=randwrite bssplit=4k/60:16k/40"}, said="filed under"))
     add(Output("bsrange", {"job": "rw=randread bsrange=4k-64k"}, said="filed under"))
     add(Output("bs-apart", {"job": "rw=randrw bs=4k,16k"}, said="filed under"))
-    add(Output("trim", {"job": "ioengine=null rw=randtrim bs=4k"}, said="no load of a test"))
-    add(Output("trimwrite", {"job": "ioengine=null rw=trimwrite bs=4k"}, said="no load of a test"))
+    add(Output("trim", {"job": "ioengine=null rw=randtrim bs=4k"}, said="not a load of a test"))
+    add(
+        Output(
+            "trimwrite", {"job": "ioengine=null rw=trimwrite bs=4k"}, said="not a load of a test"
+        )
+    )
     add(Output("fsync", {"job": "rw=randwrite bs=4k fsync=8"}, labels=("4 KiB 0/100",),
                said="flushes are left out", is_quick=True))  # fmt: skip
     add(Output("sync-depth", {"job": "ioengine=psync rw=randwrite bs=4k iodepth=16 fdatasync=1"},

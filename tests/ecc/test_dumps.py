@@ -372,7 +372,7 @@ def test_a_layout_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     [
         ({"polynomial": 0x201A}, "not primitive"),
         ({"mask": "ff"}, "1 bytes; accepted: 13"),
-        ({"mask": "xy"}, "no hexadecimal text"),
+        ({"mask": "xy"}, "not hexadecimal text"),
         ({"data": [[0, 8]]}, "8 bits of data"),
         ({"page_bytes": 0}, "page_bytes"),
         ({"words": []}, "words"),

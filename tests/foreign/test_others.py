@@ -129,7 +129,7 @@ def test_zones_of_femu(tmp_path: Path) -> None:
         (command(mapping="hybrid"), "accepted: page, dftl, fast"),
         ("-device femu,femu_mode=1,oops\n", "`oops`; accepted: name=value"),
         (command() + command(), r"2 devices, at \S+:1, \S+:2; accepted: one"),
-        # The second of a line was passed over.
+        # The second of a line was skipped.
         (command().rstrip() + " " + command(), r"2 devices, at \S+:1, \S+:1; accepted: one"),
         (SCRIPT + 'OPTIONS="-m 1"\n', "text at the end of it, without conditions"),
         (SCRIPT + 'if true; then\n  OPTIONS=${OPTIONS}",nchs=2"\nfi\n', "without conditions"),

@@ -122,7 +122,7 @@ def test_a_mean_of_two_loads_is_refused(tmp_path: Path) -> None:
     first = runs(tmp_path, [100])
     for key, value in (("filename", "/dev/other"), ("ioengine", "io_uring"), ("size", "1g")):
         other = runs(tmp_path, [104], "other", **{key: value})
-        with pytest.raises(ResultError, match=rf"there twice: .* no repeats, since .* {key} \("):
+        with pytest.raises(ResultError, match=rf"given twice: .* no repeats, since .* {key} \("):
             imported([*first, *other])
     same = runs(tmp_path, [104], "same", write_iops_log="x", randseed="7", description="second")
     assert imported([*first, *same]).header.imported.repeats

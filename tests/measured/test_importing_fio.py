@@ -455,9 +455,7 @@ def test_text_around_documents_is_passed_over_and_told(tmp_path: Path) -> None:
     text = "fio: a warning\n{not JSON}\n" + json.dumps(sample("plain"), indent=1) + "\nDone.\n"
     found = imported(tmp_path, text)
     assert cells(found) == cells(imported(tmp_path, sample("plain")))
-    assert (
-        "run.json: other text is passed over: `fio: a warning` and 2 lines more" in found.warnings
-    )
+    assert "run.json: other text is skipped: `fio: a warning` and 2 lines more" in found.warnings
 
 
 def test_an_output_that_breaks_off_is_refused_with_the_byte(tmp_path: Path) -> None:
@@ -483,7 +481,7 @@ def test_a_key_with_two_values_is_refused_with_its_place(tmp_path: Path) -> None
     assert ios is not None
     text = whole.replace(ios[0], f'{ios[0]} "total_ios": 7,', 1)
     at = text.index('"total_ios": 7')
-    with pytest.raises(ResultError, match=rf"damaged at byte {at} of .*key `total_ios` is there t"):
+    with pytest.raises(ResultError, match=rf"damaged at byte {at} of .*key `total_ios` is given t"):
         imported(tmp_path, text)
     # Options are texts, of which fio takes the last, and equal figures do no harm.
     same = whole.replace(ios[0], f"{ios[0]} {ios[0]}", 1).replace('"bs"', '"bs": "1k", "bs"', 1)

@@ -20,7 +20,7 @@ def test_the_output_of_a_server_is_that_of_its_clients(tmp_path: Path) -> None:
     total = {**job, "jobname": "All clients", "hostname": "", "port": 0}
     found = imported(tmp_path, {**document, "client_stats": [one, total]})
     assert cells(found) == cells(imported(tmp_path, sample("plain")))
-    with pytest.raises(ResultError, match=r"there twice: run\.json: host one, .*host two, "):
+    with pytest.raises(ResultError, match=r"given twice: run\.json: host one, .*host two, "):
         imported(tmp_path, {**document, "client_stats": [one, two, total]})
 
 
@@ -58,14 +58,14 @@ def test_a_run_with_a_job_that_has_not_begun_goes_on(tmp_path: Path) -> None:
     second["jobs"][0]["read"]["total_ios"] += 1
     found = imported(tmp_path, json.dumps(first) + "\n" + json.dumps(second))
     assert [row.ios for row in found.cells.rows] == [second["jobs"][0]["read"]["total_ios"]]
-    assert any("1 statuses on the way are passed over" in it for it in found.warnings)
+    assert any("1 statuses on the way are skipped" in it for it in found.warnings)
 
 
 def test_the_last_status_is_the_result(tmp_path: Path) -> None:
     text = (SAMPLES / "status.json").read_text()
     last = json.loads(text[text.rindex('{\n  "fio version"') :])
     found = imported(tmp_path, text)
-    assert any(re.search(r"\d+ statuses on the way are passed over", it) for it in found.warnings)
+    assert any(re.search(r"\d+ statuses on the way are skipped", it) for it in found.warnings)
     assert found.cells.rows[0].ios == sum(
         side["total_ios"] for name in ("read", "write") for side in [last["jobs"][0][name]]
     )

@@ -61,7 +61,7 @@ def test_a_log_of_both_directions_asks_for_one() -> None:
         ResultError, match=r"x.log: line 5: .* 2 numbers where the first line has 6"
     ):
         of_text(MIXED + "3000, 5", direction="write")
-    with pytest.raises(ConfigError, match="no log of fio"):
+    with pytest.raises(ConfigError, match="not a log of fio"):
         of_text("1,2,3", direction="read")
 
 
@@ -80,7 +80,7 @@ def test_a_table_is_refused_until_its_column_is_named() -> None:
     for column in ("4", "0", "rate"):
         with pytest.raises(ConfigError, match=f"`{column}` is none; accepted: 1 to 3"):
             series.read(TABLE, column)
-    # Times that fall, or a third column that is no direction, make no log of fio.
+    # Times that fall, or a third column that is no direction, make not a log of fio.
     for text in ("9, 1, 0, 4096\n8, 2, 0, 4096\n", "8, 1, 3, 4096\n9, 2, 0, 4096\n"):
         with pytest.raises(ConfigError, match="a table of 4 columns and 2 rows"):
             of_text(text)

@@ -344,7 +344,7 @@ def test_stages_that_are_wrong_are_refused_before_anything_runs(
         ({"set": {"stages.cut.power.cuts": 0}}, "suites.life.stages.cut.power.cuts: `0`"),
         ({"set": {"stages.cat.power.cuts": 1}}, "stages.cat.power.cuts: is of no stage"),
         ({"set": {"ftl.gc_reserve_blocks": 1}}, "suites.life.stages.cut.run: .*2 or more"),
-        ({"device": "disc_10k_600gb"}, "no flash device"),
+        ({"device": "disc_10k_600gb"}, "not a flash device"),
         ({"device": "emmc_16gb"}, "stages.cut.power.cuts: 3850240 logical pages"),
         ({"suites": {"life": {"run": "chain"}}}, "suites.life.stages: is missing"),
         ({"suites": {"cut": {"run": "power", "power": {"cuts": 0}}}}, "stages.cut.power.cuts"),

@@ -81,7 +81,7 @@ def test_rows_of_a_list_stand_beside_the_grid():
     ]  # fmt: skip
     with pytest.raises(ConfigError, match="twice"):
         combinations([Axis("a", (5,))], rows)
-    with pytest.raises(ConfigError, match="there twice"):
+    with pytest.raises(ConfigError, match="given twice"):
         combinations([], [*rows, rows[0]])
     with pytest.raises(ConfigError, match="at most"):
         combinations([Axis(f"k{place}", tuple(range(1000))) for place in range(3)])

@@ -179,7 +179,7 @@ def test_what_only_flash_drives_take_is_refused(tmp_path: Path):
     own = tmp_path / "own.yaml"
     own.write_text((FOLDER / "disc_10k_600gb.yaml").read_text())
     for source in ("disc_10k_600gb", str(own)):
-        with pytest.raises(ConfigError, match="no flash device"):
+        with pytest.raises(ConfigError, match="not a flash device"):
             load_device(source)
     with pytest.raises(ConfigError, match="divides flash drives only"):
         open_target(Request("sim:disc_10k_600gb", shrink="4"))

@@ -43,22 +43,22 @@ def asked(tmp_path: Path, door: Door) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("change", "field", "said"), [
-    ({"device": "/etc/passwd"}, "device", "no preset"),
-    ({"workload": "../W2"}, "workload", "no preset"),
+    ({"device": "/etc/passwd"}, "device", "not a preset"),
+    ({"workload": "../W2"}, "workload", "not a preset"),
     ({"values": {"ftl.gc_policy": "os:system"}}, "ftl.gc_policy", "run code"),
     ({"values": {"ftl.gc_policy": "{kind: mine.py:Policy}"}}, "ftl.gc_policy", "run code"),
     ({"values": {"reliability": "mine.py:model"}}, "reliability", "run code"),
-    ({"vary": [["device", "/etc/passwd, tlc_standard"]]}, "vary-0", "no preset"),
+    ({"vary": [["device", "/etc/passwd, tlc_standard"]]}, "vary-0", "not a preset"),
     ({"vary": [["trace", "/etc/passwd"]]}, "vary-0", "not varied here"),
     ({"vary": [["ftl.gc_policy", "greedy, 'a.py:b'"]]}, "vary-0", "run code"),
-    ({"vary": [["", "1,2"], ["x y", "1,2"]]}, "vary-0", "no key"),
+    ({"vary": [["", "1,2"], ["x y", "1,2"]]}, "vary-0", "not a key"),
     ({"vary": [["nand.channels", "1:2:1"]]}, "vary-0", "two or more"),
     ({"values": {"nand.channels": "0"}}, "nand.channels", "accepted"),
     ({"values": {"nand.channels": "[1"}}, "nand.channels", ""),
     ({"values": {"ftl.over_provisioning_pct": "7"}}, "ftl.over_provisioning_pct", "0.07"),
     ({"values": {"workload.read_pct": "200"}}, "workload.read_pct", "accepted"),
     ({"values": {"ftl.gc_policy": "gredy"}}, "ftl.gc_policy", "greedy"),
-    ({"values": {"nothing": "1"}}, "", "no field"),
+    ({"values": {"nothing": "1"}}, "", "not a field"),
     ({"seeds": "x"}, "seeds", "whole number"), ({"seeds": "0"}, "seeds", "1 to"),
     ({"seed": "-1"}, "seed", "whole number"), ({"name": "a\nb"}, "name", "printable"),
     ({"name": "grid"}, "name", "other settings"), ({"values": ["x"]}, "", "no form"),
@@ -109,15 +109,15 @@ def test_a_verb_of_unknown_settings_is_refused() -> None:
 @pytest.mark.parametrize(("change", "field", "said"), [
     ({"run": "replay"}, "run", "cannot be run here"), ({"run": 3}, "run", "characters"),
     ({"run": "pts.iops", "values": {"pts.profile": "Z"}}, "pts.profile", "accepted: E, C"),
-    ({"run": "app", "values": {"app.suite": "none"}}, "app.suite", "no suite"),
-    ({"run": "app", "values": {"app.drive_writes": "2.5"}}, "app.drive_writes", "no whole number"),
+    ({"run": "app", "values": {"app.suite": "none"}}, "app.suite", "not a suite"),
+    ({"run": "app", "values": {"app.drive_writes": "2.5"}}, "app.drive_writes", "not a whole"),
     ({"run": "ecc.curve", "values": {"code": "ldpc:/etc/passwd", "x": "1"}}, "code", "read a file"),
     ({"run": "ecc.curve", "values": {"code": "mine.py:code", "x": "1"}}, "code", "run code"),
     ({"run": "ecc.curve", "values": {"x": "1"}}, "code", "is missing"),
     ({"run": "ecc.curve", "vary": [["code", "nand-4k-r090, /etc/shadow"]]}, "vary-0", "read a"),
     ({"run": "theory.waf", "values": {"d": "x"}}, "d", "a number"),
     ({"run": "theory.waf", "seeds": "2"}, "seeds", "no seed decides"),
-    ({"run": "theory.waf", "values": {"nand.channels": "2"}}, "", "no field"),
+    ({"run": "theory.waf", "values": {"nand.channels": "2"}}, "", "not a field"),
 ])  # fmt: skip
 def test_what_is_wrong_with_another_verb_is_told(
     asked: Any, door: Door, change: dict[str, Any], field: str, said: str
@@ -149,8 +149,9 @@ def test_device_files_lie_in_one_folder(tmp_path: Path, door: Door) -> None:
         for name, said in (
             ("code.yaml", "run code"), ("broken.yaml", "broken.yaml"), ("large.yaml", "larger"),
             ("../outside.yaml", "outside"), (str(tmp_path / "outside.yaml"), "outside"),
-            ("link.yaml", "outside"), ("loop.yaml", "no file"), ("folder.yaml", "no file"),
-            ("none.yaml", "no file"), ("/etc/passwd", "no preset"), ("a\0.yaml", "no file"),
+            ("link.yaml", "outside"), ("loop.yaml", "not a file"), ("folder.yaml", "not a file"),
+            ("none.yaml", "not a file"), ("/etc/passwd", "not a preset"),
+            ("a\0.yaml", "not a file"),
         ):  # fmt: skip
             body = ui_store.body(device=name)
             answer = ui_store.post(client, door, "/api/check", body)
@@ -159,7 +160,7 @@ def test_device_files_lie_in_one_folder(tmp_path: Path, door: Door) -> None:
             assert said in answer.json()["message"], name
         page = client.get("/new", params={"run": "reliability.life", "file": "mine.yaml"})
         assert 'data-device="mine.yaml"' in page.text
-        assert "no preset" in client.get("/new", params={"file": "/etc/passwd"}).text
+        assert "not a preset" in client.get("/new", params={"file": "/etc/passwd"}).text
         body = {"run": "reliability.life", "device": "mine.yaml", "values": {}, "name": "life"}
         assert ui_store.post(client, door, "/api/start", body).status_code == 200
         until(lambda: ">done<" in client.get("/sweep?name=life").text)

@@ -93,7 +93,7 @@ def test_a_port_that_is_taken_is_told(cli: Cli) -> None:
 
 @pytest.mark.parametrize(("options", "said"), [
     (["--host", "0.0.0.0"], "with --token TEXT"),  # noqa: S104
-    (["--host", "nowhere.invalid", "--token", "auto"], "no address of this machine"),
+    (["--host", "nowhere.invalid", "--token", "auto"], "not an address of this machine"),
     (["--host", "192.0.2.1", "--token", "auto"], "192.0.2.1"),
     (["--token", "short"], "16 or more"), (["--port", "70000"], "70000"),
 ])  # fmt: skip

@@ -138,7 +138,7 @@ pub(crate) fn divide(
     };
     if kept.is_some_and(|kept| kept != ranges || kept.iter().any(|it| it.end > capacity)) {
         return Err(format!(
-            "namespaces: `{}`, for a drive whose image has others; accepted: left out, for those",
+            "namespaces: `{}`, for a drive whose image has others; accepted: omitted, for those",
             shares.unwrap_or("host.namespaces")
         ));
     }

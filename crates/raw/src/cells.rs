@@ -31,7 +31,7 @@ impl Cells {
     /// [`ConfigError`] at `cells`.
     pub(crate) fn new(section: &Value, model: &RberConfig, seed: u64) -> Result<Self, ConfigError> {
         if section.get("blocks").is_some() {
-            let message = "is not for chips, all of whose blocks have cells; accepted: left out";
+            let message = "is not for chips, all of whose blocks have cells; accepted: omitted";
             return Err(ConfigError::new("cells.blocks", message));
         }
         let RberConfig::States(states) = model else {

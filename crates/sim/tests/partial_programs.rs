@@ -275,7 +275,7 @@ fn what_pages_cannot_do_is_refused_with_the_values() {
         (
             "/nand/partial_programs",
             json!(1),
-            "1 with 4 map units in a page; accepted: left out, or 2 to 4",
+            "1 with 4 map units in a page; accepted: omitted, or 2 to 4",
         ),
         ("/nand/partial_programs", json!(5), "5 with 4 map units"),
         ("/nand/cell_type", json!("TLC"), "4 with nand.cell_type TLC"),

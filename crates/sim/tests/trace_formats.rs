@@ -239,7 +239,7 @@ fn binary_records_are_recognised_by_their_version() {
         assert_eq!(trace.records()[1].op(), HostOp::Flush);
         assert_eq!((trace.records()[2].sector, trace.records()[2].arrival), (0, Ns(1_000_000)));
         let remark = "t.trace: 1 request other than reads, writes, flushes, and unmaps (42h) with \
-                      their range was passed over";
+                      their range was skipped";
         assert_eq!(trace.warnings(), [remark]);
         let size = bytes.len() / 4;
         // Each file that ends early says where its last record starts.
@@ -356,7 +356,7 @@ fn hostile_files_get_a_clear_message() {
         (b"7z\xbc\xaf\x27\x1c\n", "a 7z archive; accepted: what `7z x t.trace`"),
     ] {
         assert!(refused(bytes).contains(words), "{}", refused(bytes));
-        // Text behind the head of an archive was replayed where bad lines were passed over.
+        // Text behind the head of an archive was replayed where bad lines were skipped.
         let options = TraceOptions { bad_lines: BadLines::Skip, ..TraceOptions::default() };
         assert!(read_with(bytes, &options).unwrap_err().to_string().contains(words));
     }
@@ -368,7 +368,7 @@ fn hostile_files_get_a_clear_message() {
     assert!(refused(&vec![b'x'; 200_000]).contains("t.trace:1: longer than 65536 bytes"));
     assert!(refused(b"0 0 1 1 1\n\xff\xfe\n").contains("t.trace:2: not text: "));
     let marked = "\u{feff}0 0 1 1 1";
-    assert_eq!(read(marked).unwrap().records().len(), 1, "a byte-order mark is passed over");
+    assert_eq!(read(marked).unwrap().records().len(), 1, "a byte-order mark is skipped");
 }
 
 /// A file without an end of line, such as `/dev/zero`, was read for ever when bad lines were to be

@@ -148,7 +148,7 @@ fn neighbours_that_leave_the_buffer_together_share_a_page_of_the_flash() {
 #[test]
 fn stretches_that_hold_no_two_units_are_refused() {
     for (bytes, words) in [
-        (4096_u64, "4096 holds no two map units of 4096 bytes; accepted: left out"),
+        (4096_u64, "4096 holds no two map units of 4096 bytes; accepted: omitted"),
         (12_288, "12288 is out of range; accepted: a power of two from 1024"),
         (512, "512 is out of range"),
     ] {

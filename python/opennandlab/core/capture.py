@@ -420,7 +420,7 @@ def _spans(
 ) -> Iterator[tuple[int, int, bool]]:
     """Yield arrival and end of each line, and whether it is a read or a write.
 
-    One without them is passed over.
+    One without them is skipped.
     """
     at, of_response, of_op, unit, unit_response = columns
     for line in lines:

@@ -6,7 +6,7 @@ Block size (KiB),0/100,65/35,100/0        block,rw,iops,art_ms
 8,32683.6,…                               …
 ```
 The wide form is what reports export. The first row names the columns; lines that are empty or begin
-with `#` are passed over. An error names line and column, and what is accepted.
+with `#` are skipped. An error names line and column, and what is accepted.
 """
 
 from __future__ import annotations

@@ -347,16 +347,16 @@ def _beside(files: Sequence[_File]) -> Iterator[str]:
         if found.other:
             count = len(found.other)
             more = f" and {count - 1} lines more" if count > 1 else ""
-            yield f"{file.name}: other text is passed over: `{found.other[0][:80]}`{more}"
+            yield f"{file.name}: other text is skipped: `{found.other[0][:80]}`{more}"
         outputs = [one for one in found.documents if jobs.is_output(one)]
         if passed := len(outputs) - len(results(outputs)):
             yield (
-                f"{file.name}: {passed} statuses on the way are passed over: the last one counts "
+                f"{file.name}: {passed} statuses on the way are skipped: the last one counts "
                 "(of them a series is made by --test wsat)"
             )
         others = [one for one in found.documents if not jobs.is_output(one)]
         if others:
-            yield f"{file.name}: {len(others)} JSON documents are none of fio, and passed over"
+            yield f"{file.name}: {len(others)} JSON documents are not of fio, and were skipped"
         if found.cut is not None:
             yield (
                 f"{file.name}: cut: the last document breaks off; the figures are those of the one "

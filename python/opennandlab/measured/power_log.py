@@ -1,7 +1,7 @@
 """The log of a power meter: lines of `seconds,watts`, and the mean of a time.
 
 ```text
-# meter 3, 12 V rail              comments and a line of names are passed over
+# meter 3, 12 V rail              comments and a line of names are skipped
 seconds,watts
 1764403200.0,3.91                 seconds since 1970, or since the begin of the test if the
 1764403201.0,4.02                 first of them is below 10^9

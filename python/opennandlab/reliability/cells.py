@@ -161,7 +161,7 @@ def _check(
 ) -> None:
     """Refuse keys without effect, and valleys without levels to compare with."""
     if "blocks" in cells:
-        raise ConfigError("cells.blocks", "is a key of drives; accepted: left out")
+        raise ConfigError("cells.blocks", "is a key of drives; accepted: omitted")
     if len(offsets) == 1:
         raise ConfigError("offsets", "one has no other to compare with; accepted: 2 or more")
     if valleys and (is_open or not (plain or cells.get("randomiser") != "none")):

@@ -274,7 +274,7 @@ class Store:
             limit: At most so many rows; None for all.
             order: Name of the value that they are ordered by, `-` before it for falling; None for
                 the newest first.
-            first: How many are passed over before the first row.
+            first: How many are skipped before the first row.
 
         Raises:
             StoreError: for a condition that is none, and for a name that no point has.
@@ -430,7 +430,7 @@ class Store:
         """Remove points; return how many there were.
 
         Args:
-            keys: Whole keys; those that are unknown are passed over.
+            keys: Whole keys; those that are unknown are skipped.
         """
         with self._database.writing() as connection:
             whole = list(keys)

@@ -54,7 +54,9 @@ impl Recorder {
             "csv.zst" => Box::new(csv::Csv::packed()?),
             "parquet" => Box::new(parquet::Parquet::new()?),
             "arrow" => Box::new(arrow::Arrow::default()),
-            other => return Err(io::Error::other(format!("{other} is not an ending of such a file"))),
+            other => {
+                return Err(io::Error::other(format!("{other} is not an ending of such a file")))
+            }
         };
         let mut output = Output::new(File::options().write(true).open(path)?, format);
         // Without room: a batch waits here until the one before it is written.

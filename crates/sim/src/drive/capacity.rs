@@ -339,7 +339,7 @@ impl DeviceConfig {
         let Some(failures) = &self.nand.failures else { return Ok(()) };
         if self.superblocks().is_some_and(|it| !it.remaps()) {
             let message = "with ftl.allocation bad_block shrink, where no member can be replaced; \
-                           accepted: left out, or bad_block remap";
+                           accepted: omitted, or bad_block remap";
             return Err(ConfigError::new("nand.failures", message));
         }
         let programs = setup.units.programs_per_block();

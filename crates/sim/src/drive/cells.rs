@@ -10,7 +10,7 @@ use crate::reliability::RberConfig;
 const BY_CELLS: &[Rule<DeviceConfig>] = &[
     ("controller.read_retry.rber_factor", |it| {
         let factor = it.controller.read_retry.as_ref()?.rber_factor?;
-        Some(format!("{factor} with ecc.fidelity cells, which reads at levels; accepted: left out"))
+        Some(format!("{factor} with ecc.fidelity cells, which reads at levels; accepted: omitted"))
     }),
     ("ftl.compression", |it| {
         it.ftl.compression.as_ref()?;
@@ -18,7 +18,7 @@ const BY_CELLS: &[Rule<DeviceConfig>] = &[
     }),
     ("nand.partial_programs", |it| {
         let programs = it.nand.partial_programs?;
-        let accepted = "accepted: left out, or another ecc.fidelity";
+        let accepted = "accepted: omitted, or another ecc.fidelity";
         Some(format!("{programs} with ecc.fidelity cells, which is not modelled; {accepted}"))
     }),
 ];

@@ -49,7 +49,7 @@ pub enum ImageError {
     },
     /// Written by an older version, whose tables lack what drives hold now.
     #[error(
-        "image format {found} is older than this version reads ({known}): make the image anew"
+        "image format {found} is older than this version reads ({known}): make the image again"
     )]
     Older {
         /// Format of the file.

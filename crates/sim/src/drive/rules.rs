@@ -184,7 +184,7 @@ const BY_SHAPE: &[Rule<DeviceConfig>] = &[
         let (bytes, unit) = (it.ftl.coalesce_bytes?, it.geometry().page_bytes);
         (bytes <= unit).then(|| {
             format!(
-                "{bytes} holds no two map units of {unit} bytes; accepted: left out, or a power \
+                "{bytes} holds no two map units of {unit} bytes; accepted: omitted, or a power \
                  of two from {}",
                 2 * unit
             )
@@ -204,7 +204,7 @@ const BY_SHAPE: &[Rule<DeviceConfig>] = &[
             let cells = format!("{cells:?}").to_uppercase();
             format!(
                 "{programs} with nand.cell_type {cells}, whose pages are programmed once; \
-                 accepted: left out, or nand.cell_type SLC"
+                 accepted: omitted, or nand.cell_type SLC"
             )
         })
     }),
@@ -212,7 +212,7 @@ const BY_SHAPE: &[Rule<DeviceConfig>] = &[
         let programs = it.nand.partial_programs?;
         (it.flash_geometry().units_per_page == 1).then(|| {
             format!(
-                "{programs} where map units are whole pages; accepted: left out, or \
+                "{programs} where map units are whole pages; accepted: omitted, or \
                  ftl.map_unit_bytes below the {} of nand.page_size_bytes",
                 it.nand.page_size_bytes
             )
@@ -222,7 +222,7 @@ const BY_SHAPE: &[Rule<DeviceConfig>] = &[
         let (programs, units) = (it.nand.partial_programs?, it.flash_geometry().units_per_page);
         (!(2..=units).contains(&programs)).then(|| {
             format!(
-                "{programs} with {units} map units in a page; accepted: left out, or 2 to {units}"
+                "{programs} with {units} map units in a page; accepted: omitted, or 2 to {units}"
             )
         })
     }),
@@ -230,7 +230,7 @@ const BY_SHAPE: &[Rule<DeviceConfig>] = &[
         let programs = it.nand.partial_programs?;
         it.nand.multi_plane.then(|| {
             format!(
-                "{programs} with nand.multi_plane true, which joins pages; accepted: left out, or \
+                "{programs} with nand.multi_plane true, which joins pages; accepted: omitted, or \
                  nand.multi_plane false"
             )
         })
@@ -248,7 +248,7 @@ const BY_SHAPE: &[Rule<DeviceConfig>] = &[
         let programs = it.nand.partial_programs?;
         it.ftl.allocation.superblock().map(|_| {
             format!(
-                "{programs} with superblocks, which is not modelled; accepted: left out, or \
+                "{programs} with superblocks, which is not modelled; accepted: omitted, or \
                  another ftl.allocation"
             )
         })
@@ -356,7 +356,7 @@ const BY_CAPACITY: &[Rule<DeviceConfig>] = &[
         let (mapping, geometry) = (&it.ftl.mapping, it.geometry());
         (mapping.merges() && geometry.units_per_page > 1).then(|| {
             format!(
-                "{} bytes, smaller than a page, with ftl.mapping {}; accepted: left out, or a \
+                "{} bytes, smaller than a page, with ftl.mapping {}; accepted: omitted, or a \
                  page and more",
                 geometry.page_bytes,
                 mapping.name()
@@ -450,7 +450,7 @@ const BY_CAPACITY: &[Rule<DeviceConfig>] = &[
         (it.ftl.mapping.merges() && it.nand.failures.is_some()).then(|| {
             format!(
                 "failures with ftl.mapping {}, whose blocks are merged and not collected; \
-                 accepted: left out",
+                 accepted: omitted",
                 it.ftl.mapping.name()
             )
         })

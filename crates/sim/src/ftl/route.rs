@@ -81,7 +81,7 @@ impl Ftl {
     }
 
     /// Writes the next part of a map in RAM out, if it is due, in turn to all dies. Its pages are
-    /// dead from the start: the map itself is the newer copy. Dies without room are passed over.
+    /// dead from the start: the map itself is the newer copy. Dies without room are skipped.
     fn write_checkpoint<S: FlashSink>(&mut self, sink: &mut S, checkpoint: MapCheckpoint) {
         if !self.books.now.is_multiple_of(checkpoint.every_writes) {
             return;

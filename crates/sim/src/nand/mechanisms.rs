@@ -141,7 +141,7 @@ pub(super) fn check_disturb(
 ) -> Result<(), ConfigError> {
     let message = match share {
         Some(share) if programs_per_page.is_none() => {
-            format!("{share} without nand.partial_programs; accepted: left out")
+            format!("{share} without nand.partial_programs; accepted: omitted")
         }
         Some(share) if !(0.0..=100.0).contains(&share) => {
             format!("{share} is out of range; accepted: 0 to 100")

@@ -120,7 +120,7 @@ impl ErrorFigures {
     }
 
     /// Pages that were read cell by cell as the result states them, by page type, and whether their
-    /// errors are as many as their states let expect; none if nothing was read so.
+    /// errors match the prediction of their states; none if nothing was read in this way.
     pub fn cells(&self, page_types: &[&str]) -> Option<Value> {
         let rows: Map<String, Value> = page_types
             .iter()

@@ -9,7 +9,7 @@ use crate::op::SOURCE_COUNT;
 pub struct CellCounts {
     /// Pages.
     pub pages: u64,
-    /// Errors of their first reads, and the number that their states let expect.
+    /// Errors of their first reads, and the number that their states predict.
     pub errors: Counted,
     /// Pages that no rung corrected.
     pub lost: u64,

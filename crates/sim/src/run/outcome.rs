@@ -533,8 +533,8 @@ impl Measured<'_> {
         }
         for (name, z) in self.errors.cells_that_differ(self.drive.errors.fates().page_types()) {
             warnings.push(format!(
-                "cells of {name} pages have another number of errors than their states let \
-                 expect: {z:.1} standard deviations"
+                "cells of {name} pages have a different number of errors than their states \
+                 predict: {z:.1} standard deviations"
             ));
         }
         warnings.extend(self.drive.config.cell_warning());

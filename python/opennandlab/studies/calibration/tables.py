@@ -342,7 +342,7 @@ def _of_csv(text: str, name: str, capacity_bytes: int, warnings: list[str]) -> I
     unknown = [word for word in heads if word not in {*CONDITIONS, *FIGURES}]
     if unknown or len(set(heads)) < len(heads):
         bad = unknown[0] if unknown else next(one for one in heads if heads.count(one) > 1)
-        why = "unknown" if unknown else "there twice"
+        why = "unknown" if unknown else "given twice"
         raise ResultError(f"{name}:1: the column `{bad[:40]}` is {why}; accepted: {HEAD}")
     cells: list[tuple[dict[str, str], str]] = []
     for number, row in enumerate(rows[1:], start=2):

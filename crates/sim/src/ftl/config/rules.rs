@@ -404,7 +404,7 @@ fn shares_blocks(it: &FtlConfig) -> bool {
 
 fn own_blocks(key: &str, reason: &str) -> String {
     format!(
-        "with ftl.{key}, pages of host and collection need open blocks of their own, or {reason}; \
+        "with ftl.{key}, pages of host and collection need separate open blocks, or {reason}; \
          accepted: host_gc"
     )
 }

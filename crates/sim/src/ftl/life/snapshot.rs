@@ -409,7 +409,7 @@ fn restore_pool(pool: &mut Pool, snapshot: &PoolSnapshot, media: &Media) -> Resu
                     || ((log.is_shaped || log.failures.is_some()) && limit < first + pages))
                 && (first..=limit).contains(&next);
             if !fits {
-                return Err(format!("an open block ends at page {limit} and goes on at {next}"));
+                return Err(format!("an open block ends at page {limit} and continues at {next}"));
             }
             open += 1;
         }

@@ -1,7 +1,7 @@
 //! The blocks of a pool that will be refreshed, and when.
 //!
 //! Blocks wait in the order in which they were closed. An entry whose block was collected meanwhile
-//! is stale and passed over when its turn comes: a block carries the number of its last closing.
+//! is stale and skipped when its turn comes: a block carries the number of its last closing.
 //! Without a clock nothing becomes due. When a clock begins to run, blocks that were closed before
 //! count as closed evenly over the `after_days` before that, in their order: preconditioning
 //! represents a long history, whose blocks did not all close at one instant.

@@ -9,7 +9,7 @@
 //!
 //! SECTOR counts 512 B. T is R or W, in newer versions the letters of RWBS. A flush has no bytes,
 //! and either the letters of a flush or no sector, which is printed as 2^64 - 1 or -1. A request
-//! whose issue was not seen has the command `?`, no disk and no address; it is passed over.
+//! whose issue was not seen has the command `?`, no disk and no address; it is skipped.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,7 @@
 //! then everything arrives at once, for closed loops.
 //!
 //! The separator is found in the first line: a comma, else a semicolon, else a tab, else blanks.
-//! Offsets and sizes may be hexadecimal, with `0x`; a colon behind a time is passed over.
+//! Offsets and sizes may be hexadecimal, with `0x`; a colon behind a time is skipped.
 //!
 //! A line has exactly the named number of columns, but `...` at the end allows any number.
 
@@ -43,7 +43,7 @@ pub struct Columns {
     pub columns: String,
     /// The separator between columns; default `auto`, from the first line.
     pub separator: Separator,
-    /// Lines at the start of the file that are passed over, blank ones and comments (`#`) among
+    /// Lines at the start of the file that are skipped, blank ones and comments (`#`) among
     /// them; default 0.
     pub header_lines: u32,
 }

@@ -153,7 +153,7 @@ pub(super) fn unknown_format(source_name: &str, head: &[u8]) -> TraceError {
             message: if head.len() == HEAD_BYTES {
                 let kib = HEAD_BYTES >> 10;
                 format!(
-                    "no request in its first {kib} KiB, by which its format is told; accepted: \
+                    "no request in its first {kib} KiB to recognise its format by; accepted: \
                      `--trace-format`, one of {names}"
                 )
             } else {

@@ -164,7 +164,7 @@ pub trait LineReader {
     /// A sentence that describes the error; the caller adds file, line and [`Format::LINE`].
     fn line<'a>(&mut self, text: &'a str) -> Result<Line<'a>, String>;
 
-    /// Lines at the start of the file, of any kind, that are passed over.
+    /// Lines at the start of the file, of any kind, that are skipped.
     fn header_lines(&self) -> u64 {
         0
     }
@@ -196,7 +196,7 @@ pub trait LineReader {
         Vec::new()
     }
 
-    /// Remarks for the user after the last line, such as requests that were passed over or a
+    /// Remarks for the user after the last line, such as requests that were skipped or a
     /// choice.
     fn remarks(&self) -> Vec<String> {
         Vec::new()

@@ -200,7 +200,7 @@ fn pieces(
 struct Collector<'a, S> {
     /// The file that is read.
     file_name: String,
-    /// Lines at the start that are passed over.
+    /// Lines at the start that are skipped.
     header_lines: u64,
     format: NamedReader,
     bad_lines: BadLines,

@@ -1,5 +1,5 @@
 //! Operations of trace lines: the kernel's letters, other letters and words, and the requests that
-//! are passed over.
+//! are skipped.
 
 use super::fields::{quote, sectors};
 use super::ops::{op_of_word, Flags, APPEND, OPS, RESET};
@@ -141,13 +141,13 @@ impl PassedOver {
     pub(crate) fn remark(&self) -> Option<String> {
         match self.count {
             0 => None,
-            1 => Some(format!("1 request {} was passed over", self.why)),
-            count => Some(format!("{count} requests {} were passed over", self.why)),
+            1 => Some(format!("1 request {} was skipped", self.why)),
+            count => Some(format!("{count} requests {} were skipped", self.why)),
         }
     }
 }
 
-/// Commands of SCSI that are passed over, for a remark.
+/// Commands of SCSI that are skipped, for a remark.
 pub(crate) const OTHER_COMMANDS: &str =
     "other than reads, writes, flushes, and unmaps (42h) with their range";
 

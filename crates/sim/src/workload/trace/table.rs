@@ -237,7 +237,8 @@ impl Found {
             Is::FlagWords => self.words = Flags::of_words(text)?,
             Is::Scsi => {
                 let code = u16::from_str_radix(text, 16).ok().filter(|_| text.len() == 2);
-                let code = code.ok_or_else(|| format!("{name} {} is not a command", quote(text)))?;
+                let code =
+                    code.ok_or_else(|| format!("{name} {} is not a command", quote(text)))?;
                 self.rwbs.op = scsi_op(code, self.size_bytes);
             }
             Is::Own => self.rwbs = Rwbs::own(text, self.words)?,

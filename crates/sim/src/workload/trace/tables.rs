@@ -342,7 +342,7 @@ csv: 100,flush,,,v0,,
         ] {
             let mut reader = reader(format);
             assert_eq!(reader.line(text), Ok(Line::Other), "{text}");
-            let remark = remark.map(|why| format!("1 request {why} was passed over"));
+            let remark = remark.map(|why| format!("1 request {why} was skipped"));
             assert_eq!(reader.remarks(), Vec::from_iter(remark), "{text}");
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! After `include/trace/events/block.h` of the kernel: device, RWBS, bytes, the command of requests
 //! that are not of the block layer, sector and sectors; newer kernels add a priority before the
-//! task. A request is its issue to the driver. Other events are passed over; a flush has no
+//! task. A request is its issue to the driver. Other events are skipped; a flush has no
 //! sectors.
 
 use schemars::JsonSchema;
@@ -128,7 +128,7 @@ mod tests {
             (4000, Flush, 0, 0, "fio".to_owned()),
         ];
         assert_eq!(found, expected);
-        assert_eq!(reader.remarks(), ["1 request without data was passed over"]);
+        assert_eq!(reader.remarks(), ["1 request without data was skipped"]);
         for bad in [
             "fio-1 [0] 1.0: block_rq_issue: 8,0 W 4096 () 8 - 8 [a]",
             "fio-1 [0] 1.0: block_rq_issue: 8,0 X 4096 () 8 + 8 [a]",

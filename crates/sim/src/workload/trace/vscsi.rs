@@ -10,7 +10,7 @@
 //! `len` is in bytes, `lbn` counts sectors of 512 B, `ts` is in microseconds; `cmd` is a SCSI
 //! operation code (SBC-4: READ and WRITE of 6, 10, 12 and 16 bytes, SYNCHRONIZE CACHE of 10 and
 //! 16, UNMAP). The version is the upper byte of `ver`; it is recognised if all of the first records
-//! state it. A file is one disk. Other commands and those without data are passed over and counted,
+//! state it. A file is one disk. Other commands and those without data are skipped and counted,
 //! as is an UNMAP whose `len` is that of a list of ranges: they are in data that is not recorded.
 //! Force unit access is not recorded either, as it is a flag of the command and not of its code.
 
@@ -244,8 +244,8 @@ mod tests {
             );
         }
         let remarks = reader.remarks();
-        assert_eq!(remarks[0], format!("2 requests {OTHER_COMMANDS} were passed over"));
-        assert_eq!(remarks[1], "1 request without data was passed over");
+        assert_eq!(remarks[0], format!("2 requests {OTHER_COMMANDS} were skipped"));
+        assert_eq!(remarks[1], "1 request without data was skipped");
         assert!(reader
             .record(&record(Version::Two, 0x28, 512, 1 << 55, 1), &mut String::new())
             .is_err());

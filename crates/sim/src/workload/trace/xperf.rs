@@ -7,7 +7,7 @@
 //! The file names the columns of each event in its header. Times are microseconds, addresses and
 //! sizes hexadecimal bytes. The time stamp is the completion: a request arrives at `TimeStamp` −
 //! `ElapsedTime`. A process name may hold commas; the columns behind it that are needed are found
-//! from the one that begins with `0x`. Other events are passed over.
+//! from the one that begins with `0x`. Other events are skipped.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
