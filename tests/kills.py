@@ -3,7 +3,7 @@
 ```text
 seed ──► who, when ──► kill -9 ──► a new worker | the same command again | a new scheduler
                                              │
-                    the store ◄── sweep ◄────┘       beside it: a run in threads, undisturbed
+                    the store ◄── sweep ◄────┘       next to it: a run in threads, undisturbed
 ```
 A sweep that ends before it was disturbed often enough gets more seeds, and goes on in its store.
 
@@ -32,7 +32,7 @@ from opennandlab.studies.sweeps.runner import Run
 
 WORKERS = 2
 ROLES = ("worker", "client", "scheduler")
-# A little longer than a client takes to begin, so that most kills meet points under way.
+# A little longer than a client takes to begin, so that most kills meet points in progress.
 PAUSE_S = (0.5, 5.0)
 SEEDS = 20
 # Far more than the sweep takes by itself: what hangs is a finding.

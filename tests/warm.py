@@ -46,7 +46,7 @@ FREE = {
     "NO_COLOR",
     "PYTEST_CURRENT_TEST",
 }
-# What verbs import, beside the package, when they draw, serve and print.
+# What verbs import, next to the package, when they draw, serve and print.
 LIBRARIES = (
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
@@ -97,7 +97,7 @@ def commands(installed: Path) -> Iterator[Path]:
     """Serve the installed command; give the client that takes its place.
 
     Args:
-        installed: The command `opennandlab`, beside the interpreter that runs it.
+        installed: The command `opennandlab`, next to the interpreter that runs it.
     """
     if not hasattr(os, "pidfd_open"):  # Linux
         yield installed

@@ -1,7 +1,7 @@
 """Audits what we build on: known faults, licences, sources, and the licence texts in the wheel.
 
     python tools/audit.py            exit 1 where anything is found
-    python tools/audit.py --write    write THIRD-PARTY.txt and SBOM.cdx.json anew
+    python tools/audit.py --write    write THIRD-PARTY.txt and SBOM.cdx.json again
 
 ```text
 pyproject.toml, what is installed ──┐
@@ -46,7 +46,7 @@ CALLED = {
     "BSD License": "BSD-3-Clause", "ISC License (ISCL)": "ISC", "MIT License": "MIT",
     "Python Software Foundation License": "PSF-2.0",
 }  # fmt: skip
-# Beside the texts of a crate, those of the library in another language that it brings along.
+# Next to the texts of a crate, those of the library in another language that it brings along.
 BROUGHT = {"zstd-sys": ["zstd/LICENSE"], "liblzma-sys": ["xz/COPYING.0BSD"]}
 LICENCE_NAME = re.compile(r"(un)?licen[cs]e|copying", re.IGNORECASE)
 REQUIREMENT = re.compile(

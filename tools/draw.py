@@ -1,4 +1,4 @@
-"""Draws the figures of the docs anew: each is what its recipe below makes, with the code as it is.
+"""Draws the figures of the docs again: each is what its recipe below makes, with the code as it is.
 
 Usage: `python tools/draw.py [NAME...]`, where a name is that of a file without its ending; without
 names all are drawn, which takes some minutes: those of the standard tests run the tests. A recipe

@@ -5,7 +5,7 @@ It asks the *installed* package, so `make generate` builds it first. Nobody edit
 
     docs/reference/<kind>.md      from the schemas that `opennandlab config schema` prints
     docs/reference/cli.md         from the commands themselves
-    examples/notebooks/*.ipynb    from the pages beside them
+    examples/notebooks/*.ipynb    from the pages next to them
 
 A device or workload key is described once, in the Rust struct that uses it.
 """
@@ -65,7 +65,7 @@ class _Definitions:
         self._definitions: dict[str, Schema] = schema.get("$defs", {})
 
     def resolve(self, schema: Schema) -> Schema:
-        """Follow `$ref`; what stands beside it (text, default) wins over the target's."""
+        """Follow `$ref`; what stands next to it (text, default) wins over the target's."""
         if "$ref" in schema:
             target = self._definitions[schema["$ref"].rpartition("/")[2]]
             beside = {key: value for key, value in schema.items() if key != "$ref"}
@@ -126,7 +126,7 @@ def _properties(schema: Schema, definitions: _Definitions) -> dict[str, Schema]:
 
 
 def _mapping(schema: Schema, definitions: _Definitions) -> Schema | None:
-    """Return the mapping with fixed keys that a key takes, alone or beside something else."""
+    """Return the mapping with fixed keys that a key takes, alone or next to something else."""
     options = [schema, *_options(schema, definitions)]
     return next((it for it in options if it.get("properties") and not _tag(it)), None)
 
@@ -194,7 +194,7 @@ def _names(schema: Schema, definitions: _Definitions) -> list[Any]:
         elif _tag(option) == "kind" and option is not schema:
             names.append(option["properties"]["kind"]["const"])
         elif option.get("type") != "string" or not _kinds(schema, definitions):
-            # Text beside kinds is the name of one.
+            # Text next to kinds is the name of one.
             return []
     return list(dict.fromkeys(names))
 

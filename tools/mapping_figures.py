@@ -1,4 +1,4 @@
-"""Ways to map beside each other: drawings of the docs.
+"""Ways to map next to each other: drawings of the docs.
 
 The table of `examples/mapping_schemes.py` as a drawing, its runs and its seed; and the closed forms
 with simulations of the suite `mapping`.

@@ -452,7 +452,7 @@ def _read_cache() -> Drawing:
 def pair(
     name: str, x: Sequence[float], line: Sequence[float], seen: Sequence[float], place: int
 ) -> list[Series]:
-    """Return a line, and simulated points beside it; the legend says those once.
+    """Return a line, and simulated points next to it; the legend says those once.
 
     Args:
         name: Of the line; it may end with `, formula` or `, measured`.

@@ -4,7 +4,7 @@ Usage: `python tools/notebooks.py` runs the pages and keeps the figures that the
 notebooks themselves are written by tools/generate.py, like all that is derived.
 
 A study has one source, the Markdown page: it is read on the site and in a checkout, its
-differences can be reviewed, and tests run it and compare what it prints. The notebook beside it is
+differences can be reviewed, and tests run it and compare what it prints. The notebook next to it is
 the same text cut into cells: prose, and code without its output, since whoever opens it runs it.
 """
 

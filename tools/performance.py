@@ -83,7 +83,7 @@ def measured(command: str) -> str:
 
 
 def page(only: Sequence[str], old: Mapping[str, str]) -> str:
-    """Return the page, with the commands that have one of some words run anew, or all.
+    """Return the page, with the commands that have one of some words run again, or all.
 
     Args:
         only: The words; none for all.

@@ -29,7 +29,7 @@ OVERLAY = ROOT / "target" / "overlay"
 WEIGHTS = ROOT / "tests" / "weights.txt"
 # Of recorded test time; to look at all tests takes another 12 s.
 BUDGET_S = 16.0
-# What is recorded, and what the others take in the mean.
+# What is recorded, and what the others take on average.
 RECORDED_S, UNRECORDED_S = 0.1, 0.013
 CHANGED = "OPENNANDLAB_CHANGED"
 

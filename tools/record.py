@@ -355,7 +355,7 @@ def refresh(entries: Sequence[Entry], jobs: int) -> list[str]:
 def _write_index(facts: dict[str, Document]) -> None:
     from opennandlab.base.canonical import readable_json
 
-    # Reports take the date of a standard test from the file beside it.
+    # Reports take the date of a standard test from the file next to it.
     runs = {
         Path(file).stem: {
             "tool": fact["tool"],

@@ -1,4 +1,4 @@
-"""Records the canonical traces of `opennandlab app` anew: needs root, FUSE and loop devices.
+"""Records the canonical traces of `opennandlab app` again: needs root, FUSE and loop devices.
 
 Usage: `python tools/record_app.py [CASE...] [--journal truncate] [--output DIR]`
 

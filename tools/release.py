@@ -6,7 +6,7 @@ code goes, in short runs, and from these counts the one to be released. The coun
 it as `training.profdata`; `--counts` builds from such a file, `--plain` without. Its documents must
 be those of the record. For each interpreter the wheel is installed into a fresh environment,
 `opennandlab benchmark` is run there, and its digest is compared with the others'. The source
-archive is built and installed with the newest of them, which compiles the core anew (`--quick`
+archive is built and installed with the newest of them, which compiles the core again (`--quick`
 leaves that out, and makes a sample of the documents). `--twice` builds wheel and archive of the
 commit once more in another folder: their bytes must be the same. `--target` builds for another
 machine, by its cross compiler, without counts unless they are given; what cannot run here is not

@@ -1,4 +1,4 @@
-"""Takes the pictures of the pages of `ui` anew, in a browser without a window.
+"""Takes the pictures of the pages of `ui` again, in a browser without a window.
 
 Usage: `python tools/screens.py [--out FOLDER] [--dark] [NAME...]`. Without playwright or Chromium
 nothing is drawn, and a line names the missing part. The store is made by the program: two sweeps of

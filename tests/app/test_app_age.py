@@ -91,7 +91,7 @@ def test_a_discarded_drive_has_its_blocks_still_to_erase() -> None:
 
 
 def test_counters_of_an_aged_drive_have_one_origin() -> None:
-    """WAF was 0.0001: 30 fills counted as written, and what the flash did began anew at the state.
+    """WAF was 0.0001: 30 fills counted as written, and what the flash did began again at the state.
 
     A WAF a little below 1 is right here: 64 units wait in the write buffer.
     """
@@ -181,7 +181,7 @@ def test_slow_periods_and_long_requests_are_found() -> None:
 
 
 def test_the_history_of_a_device(tmp_path: Path) -> None:
-    """Runs that were kept, in order, each beside the first of its device and suite."""
+    """Runs that were kept, in order, each next to the first of its device and suite."""
     store = ["--store", str(tmp_path / "kept")]
     options = ["app", "run", "--target", "sim:emmc_16gb", "--case", "camera=2", "--runs", "1"]
     first = RUNNER.invoke(command_line, [*options, *store, "--keep", "--json"])

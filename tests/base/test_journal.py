@@ -1,4 +1,4 @@
-"""The journal of a campaign: cut anywhere it goes on, and what is not its own is refused."""
+"""The journal of a campaign: cut anywhere it continues, and what is not its own is refused."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_every_number_of_any_table_stands_whole_on_a_line(table: Grid, width: in
     assert not missing(table, width)
     lines = drawn(table, width)
     assert not [line for line in lines if "…" in line]
-    # A line is longer only where one number beside its label is.
+    # A line is longer only where one number next to its label is.
     longest = max(cell_len(word) for cell in cells_of(table) for word in pieces(cell))
     assert all(cell_len(line.rstrip()) <= max(width, 2 * longest + 3) for line in lines)
     for cell in cells_of(table):

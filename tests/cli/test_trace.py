@@ -1,6 +1,6 @@
 """`trace`: statistics, checks and conversions of recorded block traces.
 
-The inputs and right values of the first tests are vectors beside the checkout, made and counted by
+The inputs and right values of the first tests are vectors next to the checkout, made and counted by
 hand and by other programs; these tests are skipped where they are absent.
 """
 

@@ -456,7 +456,7 @@ def test_keys_of_a_store_are_compared_like_files(cli: Cli, tmp_path: Path) -> No
     for one, name in zip(entries, ("policy0", "policy1", "policy2"), strict=True):
         assert f"gc_policy={name}" in shown.stdout
         assert one.key[:12] in shown.stdout
-    # Beside a file of the same family.
+    # Next to a file of the same family.
     (file,) = saved(tmp_path, "result", 1, "beside")
     document = json.loads(
         cli("compare", keys[1], file, "--store", str(tmp_path / "store"), "--json").stdout

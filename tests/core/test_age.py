@@ -162,7 +162,7 @@ def test_a_drive_ages_before_a_trace(tmp_path: Path) -> None:
 
 
 # Share of lost blocks; WAF of uniform 4 KiB writes and of JESD219, from a run of 0.1.0 of this
-# program over 8 drive writes, held against an independent simulator within half a percent.
+# program over 8 drive writes, compared with an independent simulator within half a percent.
 LOST = ((0.0, 8.360, 9.357), (0.01, 9.693, 10.75), (0.02, 11.57, 12.70), (0.03, 14.66, 15.88))
 JESD219: dict[str, Any] = {
     "pattern": {

@@ -1,4 +1,4 @@
-"""Captures: streams counted anew from the files by other code, steps by hand, and bad input."""
+"""Captures: streams counted again from the files by other code, steps by hand, and bad input."""
 
 from __future__ import annotations
 

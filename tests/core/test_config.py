@@ -102,7 +102,7 @@ def test_devices_and_workloads_can_be_pickled(small: Any, short: Any) -> None:
 
 
 def test_a_workload_for_this_device_is_taken_as_it_is(small: Any, short: Any) -> None:
-    """It was parsed and checked anew by everything that took it."""
+    """It was parsed and checked again by everything that took it."""
     device = onl.load_device(small)
     workload = onl.load_workload(short, device)
     assert onl.load_workload(workload, device) is workload

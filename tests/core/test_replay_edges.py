@@ -1,4 +1,4 @@
-"""What a trace says beside reads and writes, and when a replay is not what it seems."""
+"""What a trace says next to reads and writes, and when a replay is not what it seems."""
 
 from __future__ import annotations
 

@@ -363,7 +363,7 @@ def test_columns_that_do_not_fit_are_named(
 
 
 def test_published_samples_have_their_known_counts() -> None:
-    """Third-party data, beside the checkout only; what is known of them stands beside them."""
+    """Third-party data, next to the checkout only; what is known of them stands next to them."""
     folder = ROOT.parent / "shared" / "traces"
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there")

@@ -1,6 +1,6 @@
 """The ECC lab from Python: tables, limits, channels, Monte Carlo, strata, journals, containers.
 
-What is expected comes from outside: closed forms, reference values computed elsewhere (beside the
+What is expected comes from outside: closed forms, reference values computed elsewhere (next to the
 repository where they are present), and the exact binomial tail.
 """
 

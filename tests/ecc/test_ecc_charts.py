@@ -64,7 +64,7 @@ def run(*asked: str, code: int = 0) -> str:
 def test_a_decoder_in_the_title_is_of_the_codes_that_have_a_choice(
     counted: CurveDocument, mixed: CurveDocument
 ) -> None:
-    """BCH beside LDPC stood under `Frame error rate, layered-nms`, by which it is not decoded."""
+    """BCH next to LDPC stood under `Frame error rate, layered-nms`, by which it is not decoded."""
     titles = [drawn(*curves).title for curves in ((counted, mixed), (mixed, mixed))]
     assert titles[0].endswith(", LDPC by layered-nms")
     assert titles[1].endswith(", layered-nms")
@@ -286,7 +286,7 @@ def test_one_axis_has_one_unit(tmp_path: Path, counted: CurveDocument) -> None:
     with pytest.raises(ConfigError, match="does not state what it is"):
         read_curves([tmp_path / "x.csv"])
     assert read_curves([tmp_path / "x.csv"], "ebn0_db")[0].x == "ebn0_db"
-    # Beside a curve that says it, it need not.
+    # Next to a curve that says it, it need not.
     both = read_curves([tmp_path / "x.csv", tmp_path / "curve.json"])
     assert {curve.x for curve in both} == {"rber"}
     (tmp_path / "x.csv").write_text("x,fer\n4,1e-3\n", encoding="utf-8")

@@ -163,7 +163,7 @@ def _columns(rng: random.Random) -> str:
 
 
 def result(rng: random.Random, bases: Bases) -> Made:
-    """A saved document: damaged, edited, or edited and signed anew."""
+    """A saved document: damaged, edited, or edited and signed again."""
     from opennandlab.base.canonical import digest
 
     base = rng.choice((bases.result, bases.result, bases.test, bases.curve))

@@ -1,7 +1,7 @@
 """Files of others that name code, or paths and texts that act: nothing of it runs or is written.
 
 ```text
-family ─► document that works ─► code, paths and odd values put in ─► signed anew ─► any verb
+family ─► document that works ─► code, paths and odd values put in ─► signed again ─► any verb
 ```
 `evil.py` lies in the folder of every case and leaves `TRACE` when it is imported, and other modules
 act when their names are called. `watching` sees what was done.
@@ -206,7 +206,7 @@ def signed(document: Any) -> Any:
 
 
 def evil() -> dict[str, bytes]:
-    """Return the code that nobody allowed, and a trace beside it."""
+    """Return the code that nobody allowed, and a trace next to it."""
     return {
         "evil.py": OFFERING,
         "pack/__init__.py": OFFERING.replace(b"with_name", b"parent.with_name"),

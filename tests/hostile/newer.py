@@ -89,7 +89,7 @@ def measured(rng: random.Random, bases: Bases) -> Made:
 
 
 def calibration(rng: random.Random, bases: Bases) -> Made:
-    """A device held against a document, or fitted to it, of which something is wrong."""
+    """A device compared with a document, or fitted to it, of which something is wrong."""
     del bases
     cells = [[1306.0, 2455.0, 55340.0], [756.3, 1363.0, 31130.0]]
     table = "Block size (KiB),0/100,65/35,100/0\n" + "".join(

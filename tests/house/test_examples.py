@@ -1,4 +1,4 @@
-"""Every example runs and prints what the file beside it says."""
+"""Every example runs and prints what the file next to it says."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_what_breaks_the_contract_is_found(outcome: Outcome, words: str | None) 
 
 
 def test_what_a_case_does_beside_its_outputs_is_found(tmp_path: Path) -> None:
-    """What judges is tried too: a child writes where it may, beside it, outside, and imports."""
+    """What judges is tried too: a child writes where it may, next to it, outside, and imports."""
     folder = tmp_path / "case"
     (folder / "work").mkdir(parents=True)
     (folder / "tmp").mkdir()

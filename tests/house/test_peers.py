@@ -1,4 +1,4 @@
-"""The script that runs other programs beside this one."""
+"""The script that runs other programs next to this one."""
 
 import importlib.util
 import subprocess

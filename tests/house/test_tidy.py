@@ -23,7 +23,7 @@ LAYERS = """//! The drive.
 
 
 def found(folder: Path, path: str, text: str, of: str | None = None) -> list[str]:
-    """Return the messages about a file, or `of` another, beside a table of layers."""
+    """Return the messages about a file, or `of` another, next to a table of layers."""
     files = {"crates/sim/src/lib.rs": LAYERS, path: text}
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -192,7 +192,7 @@ def test_figures_are_those_of_the_newest_version_or_named(
     for key, value in before.items():
         place = next((one for one in after if one.partition("[")[0] == key.partition("[")[0]), None)
         if place is None:
-            # Before 3.18 one of both kinds was kept, and before 2.2.12 there were no bins to join.
+            # Before 3.18 one of the two kinds was kept, and before 2.2.12 there were no bins.
             is_apart = "stand apart" in said and "clat" in key
             assert is_apart or (version < (3, 18, 0) and not key.startswith("clat")), key
         elif key.startswith(("p", "clat_p")):
@@ -338,7 +338,7 @@ def test_what_neither_figures_nor_options_tell_is_as_the_user_says(tmp_path: Pat
 
 
 def test_unlike_sections_of_a_group_are_uncertain(tmp_path: Path) -> None:
-    """Options of the last job stood beside figures of all: reads and writes became 0/100."""
+    """Options of the last job stood next to figures of all: reads and writes became 0/100."""
     found = imported(tmp_path, sample("unlike"))
     (doubt,) = found.header.imported.uncertain
     assert (doubt.row, doubt.column) == ("4", "47.4/52.6")
@@ -436,7 +436,7 @@ def test_reads_and_writes_that_fio_joins(tmp_path: Path) -> None:
     document = sample("plus")
     job = document["jobs"][0]
     both, read = copy.deepcopy(document), job["read"]
-    # Beside the others (=both): not added to them.
+    # Next to the others (=both): not added to them.
     both["jobs"][0]["mixed"] = copy.deepcopy(read)
     assert cells(imported(tmp_path, both)) == cells(imported(tmp_path, sample("plus")))
     for name in ("write", "trim"):

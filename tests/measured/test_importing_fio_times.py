@@ -84,7 +84,7 @@ def test_delays_part_jobs_as_far_as_they_reach(
 
 
 def test_wait_for_parts_no_other_jobs(tmp_path: Path) -> None:
-    """It turned the check off for every pair that had it in one of both."""
+    """It turned the check off for every pair that had it in one of the two."""
     document = two_jobs({}, {"wait_for": "read"})
     third = copy.deepcopy(document["jobs"][1])
     third |= {"jobname": "third"}

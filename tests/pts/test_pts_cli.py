@@ -183,7 +183,7 @@ def test_the_complete_set_is_nine_documents(inside: Cli, folder: Path):
     suite = json.loads((folder / "all" / "suite.json").read_text())
     assert sorted(suite["documents"]) == sorted(names)
     assert sorted(json.loads(done.stdout)["documents"]) == sorted(names)
-    # A drive is made anew for each test: alone it gives the same.
+    # A drive is made again for each test: alone it gives the same.
     assert inside("pts", "hir", *QUICK, "--output", "hir", "-q").returncode == 0
     assert (folder / "hir" / "hir.json").read_bytes() == (folder / "all" / "hir.json").read_bytes()
 

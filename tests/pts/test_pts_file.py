@@ -97,7 +97,7 @@ def punched(path: Path) -> None:
 
 
 def gone_on(folder: Path, name: str, verb: str, call: int, change: Any) -> dict[str, Any]:
-    """Cut a test at the given call of a verb of its target, change the file, and go on."""
+    """Cut a test at the given call of a verb of its target, change the file, and continue."""
     once = Settings(time_base="smoke")
     target = opened(folder, "32MiB")
     (folder / "run").mkdir()

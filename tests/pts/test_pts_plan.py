@@ -372,7 +372,7 @@ def test_latency_runs_in_full_where_time_is_virtual_and_the_drive_small():
     ],
 )
 def test_a_preset_with_a_published_table_is_tested_as_it_was(test, changes, amount):
-    """The plain command took 75 % of the drive, the tutorial 8 GiB: 14.7 % off in the mean."""
+    """The plain command took 75 % of the drive, the tutorial 8 GiB: 14.7 % off on average."""
     target = FakeTarget(250 * 10**9)
     target.name, target.is_virtual = "sim:client_sata_2013", True
     found = make_plan(TESTS[test], Settings(**{"profile": "C", **changes}), target)

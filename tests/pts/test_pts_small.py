@@ -95,7 +95,7 @@ def test_one_slice_says_nothing_of_position():
 def test_a_slice_ends_where_the_next_one_begins():
     """On a small drive, writes along a freshly filled drive fell from 92.9 to 21.7 MB/s.
 
-    The requests under way at the end of a slice were written into the next one, which wrote the
+    The requests in progress at the end of a slice were written into the next one, which wrote the
     same places again: no longer in order, so collections moved live data. Flash without page types
     has one rate along a drive that is written in order.
     """

@@ -1,4 +1,4 @@
-"""Error models from Python and the command line, held against values from outside."""
+"""Error models from Python and the command line, compared with values from outside."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_words_name_the_largest_changes() -> None:
     assert text[-2].startswith(
         "11 of the 12 numbers that both have changed, most of all: M11 1 → 1.11 (+11 %);"
     )
-    assert text[-1] == "1 numbers are in one of both only."
+    assert text[-1] == "1 numbers are in one of the two only."
 
 
 def test_the_command_prints_one_block_and_its_exit_code_stays(

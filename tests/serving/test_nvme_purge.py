@@ -205,7 +205,7 @@ class Life:
         assert now[1] - cycles[1] == was_saved
         assert was_saved or len(saves) == 2
         self.last = state
-        # A write that was under way when a save was there may be later than the next one.
+        # A write that was in progress when a save was there may be later than the next one.
         return saves[-2] - 1, done, state
 
 
@@ -221,7 +221,7 @@ def check_kills(folder: Path, kills: int, seed: int) -> dict[str, Any]:
     for number in range(kills):
         least, most, state = life.kill(rng)
         assert least <= state <= most, f"kill {number} of seed {seed}"
-        # Nothing is left of a save that was under way, once the image was served again.
+        # Nothing is left of a save that was in progress, once the image was served again.
         assert not list(folder.glob(".drive.onl.*.tmp"))
     return {"kills": kills, "writes": life.last}
 

@@ -1,6 +1,6 @@
 """A drive with zones over NVMe, from the command line: as in a simulation, images, refusals.
 
-The controller has its tests in `crates/nvme/tests`, beside a model of zones.
+The controller has its tests in `crates/nvme/tests`, next to a model of zones.
 """
 
 from __future__ import annotations

@@ -361,7 +361,7 @@ def test_a_drive_in_use_is_not_detached(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["symlink_to", "hardlink_to"])
 def test_an_image_is_locked_under_all_of_its_names(how: str, tmp_path: Path) -> None:
-    """The lock was beside the name as given: of two servers by two names one lost its data."""
+    """The lock was next to the name as given: of two servers by two names one lost its data."""
     image, other = tmp_path / "d.onl", tmp_path / "elsewhere" / "l.onl"
     image.write_bytes(b"content")
     other.parent.mkdir()

@@ -77,7 +77,7 @@ def test_a_fleet_is_worn_stored_and_read(tmp_path: Path) -> None:
 
 
 def test_the_drive_that_ages_is_cut(tmp_path: Path) -> None:
-    """Beside the same one without cuts; a client is used 8 hours a day for 5 years."""
+    """Next to the same one without cuts; a client is used 8 hours a day for 5 years."""
     options = ("--class", "client", "--variant", "random", "--ages", "0.5,1",
                "--cut-every-hours", "1000")  # fmt: skip
     code, text = run(tmp_path, *options, devices=2)

@@ -272,4 +272,4 @@ def test_a_database_on_a_served_drive_is_cut_and_the_campaign_goes_on(tmp_path: 
     assert "other settings" in " ".join(done.output.split())
     done = CliRunner().invoke(command_line, [*words, "--rows", "41"])
     assert done.exit_code == 2
-    assert "is of 40 rows" in " ".join(done.output.split())
+    assert "has 40 rows" in " ".join(done.output.split())

@@ -223,7 +223,7 @@ def test_a_pilot_tells_what_a_point_takes():
 
 
 def test_points_of_a_policy_of_ones_own_have_a_cost_of_their_own(tmp_path, monkeypatch):
-    """What a built-in policy takes says nothing of one in Python beside it."""
+    """What a built-in policy takes says nothing of one in Python next to it."""
     (tmp_path / "own.py").write_text(
         '__opennandlab__ = {"policies": ["First"]}\n'
         "class First:\n    def choose(self, pool):\n        return pool.order[0]\n"

@@ -1,4 +1,4 @@
-"""`validate` on the command line; what the suites claim is tested beside them."""
+"""`validate` on the command line; what the suites claim is tested next to them."""
 
 from __future__ import annotations
 

@@ -336,7 +336,7 @@ def test_a_file_that_holds_something_is_used_with_consent(tmp_path):
 
 @needs_fio
 def test_fio_chooses_its_clock_once(tmp_path):
-    """A third of a short leg went by while fio tried its clocks, in each process anew."""
+    """A third of a short leg went by while fio tried its clocks, in each process again."""
     target = FileTarget(tmp_path / "a.img", 4 * MIB, folder=tmp_path / "one")
     clock = target.place().clock
     assert clock in {"cpu", "clock_gettime"}

@@ -280,7 +280,7 @@ def test_a_stream_inside_its_slice_ends_there_first():
     start=st.integers(0, 63),
 )
 def test_legs_end_and_reach_what_was_asked(limit, rate, pattern, threads, start):
-    """Beside a fio that does `rate` requests a second and ends as its manual says."""
+    """Next to a fio that does `rate` requests a second and ends as its manual says."""
     stimulus = Stimulus(pattern, 0, 65536, threads=threads)
     where = job.layout(PLACE, stimulus)
     done = job.Done(start_bytes=start * 65536 % where.slice_bytes if pattern[0] == "s" else 0)

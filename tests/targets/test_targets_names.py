@@ -229,7 +229,7 @@ def test_a_file_that_was_exchanged_under_its_name_is_not_written(tmp_path):
 def test_a_file_that_was_exchanged_between_two_processes_of_fio_is_not_used(
     read_pct, tmp_path, monkeypatch
 ):
-    """A stimulus is several processes of fio, each of which opens the name anew."""
+    """A stimulus is several processes of fio, each of which opens the name again."""
     target = FileTarget(tmp_path / "disk", 4 * MIB, folder=tmp_path / "fio")
     leg, legs = target._leg, 0
 

@@ -53,7 +53,7 @@ class Machine(Probe):
             self.shows(name)
 
     def drive(self, version: str = "2.3", log: Any = ((1, 65535, 60),), **said: Any) -> None:
-        """Make the drive anew."""
+        """Make the drive again."""
         controller = {"nn": 1, "oacs": 2, "sanicap": 2, "fna": 0, **said}
         answers = {"id-ctrl": controller, "id-ns": {"flbas": 0},
                    "list-ns": {"nsid_list": [{"nsid": 1}]}}  # fmt: skip

@@ -331,7 +331,7 @@ def test_a_watcher_sees_progress_that_never_falls() -> None:
 def test_ctrl_c_ends_a_stimulus_at_once(is_measured) -> None:
     """A drive that is written without end, stopped by a signal from another thread.
 
-    The slice that is under way is the last one: nobody is told of a further step.
+    The slice that is in progress is the last one: nobody is told of a further step.
     """
     target = drive(nand__max_pe_cycles=1_000_000)  # a fast machine wears out a small drive
     fill(target)
@@ -354,7 +354,7 @@ def test_ctrl_c_ends_a_stimulus_at_once(is_measured) -> None:
         target.run(WRITES, Limit(bytes=1 << 50), seed=1, is_measured=is_measured, watch=watch)
     presser.join()
     assert late == []
-    # The drive is usable: a purge forgets what was under way.
+    # The drive is usable: a purge forgets what was in progress.
     target.purge()
     target.audit()
     assert target.run(WRITES, Limit(ios=10), seed=1).ios == 10

@@ -164,7 +164,7 @@ def small(keys: dict[str, Any], work: dict[str, Any] | None = None) -> onl.Resul
 def test_a_formula_that_is_printed_holds_within_3_percent(
     keys: dict[str, Any], work: dict[str, Any]
 ) -> None:
-    """Parity inside blocks printed the formula of a drive without: 1.61 beside 2.16."""
+    """Parity inside blocks printed the formula of a drive without: 1.61 next to 2.16."""
     document = small(keys, work).content
     assert document.metrics is not None
     assert document.effective.predicted_waf == pytest.approx(document.metrics.waf, rel=0.03)
@@ -195,7 +195,7 @@ def test_a_formula_that_is_printed_holds_within_3_percent(
 def test_a_row_without_a_formula_says_what_no_formula_knows(
     keys: dict[str, Any], work: dict[str, Any], reason: str
 ) -> None:
-    """Compression printed 0.54 beside 1.10, failures 2.31 beside 2.03."""
+    """Compression printed 0.54 next to 1.10, failures 2.31 next to 2.03."""
     document = small(keys, {"total": {"drive_writes": 1}, **work}).content
     assert document.effective.predicted_waf is None
     (row,) = (row for row in metric_rows(document) if row[0] == "WAF by theory")

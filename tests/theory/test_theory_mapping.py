@@ -1,4 +1,4 @@
-"""Maps of blocks and caches of maps: the closed forms beside simulations of a few lines.
+"""Maps of blocks and caches of maps: the closed forms next to simulations of a few lines.
 
 The simulations are the textbook schemes on plain lists, written without the simulator, and for BAST
 and FAST merge in full whatever a log holds, as the formulas do.

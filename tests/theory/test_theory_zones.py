@@ -1,4 +1,4 @@
-"""Zones written in turn: the list of times beside closed forms, and the drive beside both."""
+"""Zones written in turn: the list of times next to closed forms, and the drive next to both."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ def test_a_run_is_asked_for_by_a_form_and_seen_to_its_end(browser: Any, tmp_path
         served = stack.enter_context(closing(Served(tmp_path)))
         with closing(Watched(browser, served.url, "/")) as watched:
             watched.page.wait_for_selector("a[href='/new'] >> text=Start a first run")
-        # By its address, in a page of its own: one that is being drawn anew loses what it is told.
+        # By its address, in a page of its own: one that is being drawn again loses what it is told.
         watched = stack.enter_context(closing(Watched(browser, served.url, "/new")))
         page = watched.page
         for path, value in values.items():

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p opennandlab-ecc --bench ldpc` prints them as items (bits) per second. Ten fixed
 //! iterations of layered normalised min-sum in 8 bits unless a row says otherwise; the work does
-//! not depend on the LLRs then. Codes of standards are read from `../shared/ecc/h` beside the
+//! not depend on the LLRs then. Codes of standards are read from `../shared/ecc/h` next to the
 //! repository where that exists, and left out elsewhere.
 
 use divan::counter::ItemsCount;

@@ -1,7 +1,7 @@
 //! LDPC codes from outside: words, ties, paths, and the codes of standards.
 //!
 //! What a decoder must never do is look better on the word of all zeros than on others, or give
-//! another answer on another processor or beside other frames. Both are tested bit for bit here;
+//! another answer on another processor or next to other frames. Both are tested bit for bit here;
 //! error rates against recorded curves are in `ldpc_curves.rs`. Matrices of standards are read from
 //! `../shared/ecc/h` beside the repository; where that does not exist, their tests say so and pass.
 

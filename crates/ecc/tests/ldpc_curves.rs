@@ -7,7 +7,7 @@
 //!
 //! The quick rows always run, in a few seconds. `cargo test --release -p opennandlab-ecc --test
 //! ldpc_curves -- --ignored --nocapture` measures all rows and prints the table; `LDPC_ROWS` takes
-//! a part of a row's name. Matrices are read from `../shared/ecc/h` beside the repository; where
+//! a part of a row's name. Matrices are read from `../shared/ecc/h` next to the repository; where
 //! that does not exist, the tests say so and pass.
 
 use opennandlab_ecc::ldpc::{quantise, Algorithm, Decoder, DecoderConfig, LdpcCode};

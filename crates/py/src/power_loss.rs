@@ -114,7 +114,7 @@ pub(crate) fn power_promises(device: &Device) -> (bool, bool, bool, bool) {
     (claims.honest_flush, claims.plp, claims.ordered, claims.rzat)
 }
 
-/// What a drive answers after a cut, held against the log of a host.
+/// What a drive answers after a cut, compared with the log of a host.
 ///
 /// All tables are rows of unsigned 64-bit numbers, little endian: `base` version and whether there
 /// is data, by unit; `asked` unit, version, time of issue, time of acknowledgement plus one or 0,

@@ -1,4 +1,4 @@
-//! An eMMC beside a plain array: whatever is written, trimmed, interrupted and cut, sectors hold
+//! An eMMC next to a plain array: whatever is written, trimmed, interrupted and cut, sectors hold
 //! what they may hold. And no sequence of commands leads out of the table of states.
 
 use opennandlab_sim::drive::DeviceConfig;

@@ -262,7 +262,7 @@ fn run(name: &str, device: &Value, ios: u64, seed: u64) -> Value {
 }
 
 /// A microjoule for each page, whatever joins, fails or is padded: but for the program units that
-/// are under way on each of four dies, at most three open blocks of 3 x 2 pages, at either end.
+/// are in progress on each of four dies, at most three open blocks of 3 x 2 pages, at either end.
 fn programs_have_the_energy_of_their_pages(name: &str, metrics: &Value) {
     let pages = metrics["nand_bytes_written"].as_f64().expect("bytes") / 4096.0;
     let joules = &metrics["power"]["joules"];

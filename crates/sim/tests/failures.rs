@@ -127,7 +127,7 @@ fn health_follows_the_spare_blocks_down_to_the_end() {
     assert!((units - written / 512_000.0).abs() <= 1.0, "{units} units, {written} bytes");
 }
 
-/// Timed writes to a device, with collections whole and, with these keys of the FTL beside, in
+/// Timed writes to a device, with collections whole and, with these keys of the FTL as well, in
 /// steps: every check passes, and programs and erases fail in both.
 fn fails_in_simulated_time(mut file: Value, beside: &Value) {
     file["nand"]["blocks_per_plane"] = json!(96);

@@ -1,4 +1,4 @@
-//! Collections in steps, beside a plain map and flash that refuses misuse.
+//! Collections in steps, next to a plain map and flash that refuses misuse.
 //!
 //! A scheduler drawn at random begins, steps and finishes collections between the commands, as an
 //! executor with a clock would, and sometimes hands the drive to the untimed way of collecting in
@@ -20,7 +20,7 @@ use opennandlab_sim::units::{BlockId, DieId, Lpn, Ns};
 const CASES: u64 = 200;
 const COMMANDS: u32 = 3000;
 
-/// A drive and the erases that are under way on it.
+/// A drive and the erases that are in progress on it.
 struct Bench {
     ftl: Ftl,
     flash: CheckedFlash,

@@ -136,7 +136,7 @@ fn a_hot_drive_slows_down() {
     assert!(cool > 2000.0 && hot > 200.0 && hot < 620.0, "{cool} {hot}");
 }
 
-/// Metrics of reads one at a time, whose time is `rest` beside the firmware's.
+/// Metrics of reads one at a time, whose time is `rest` next to the firmware's.
 fn reads_one_by_one(host: &Value, ios: u32) -> Value {
     run(host, &json!({"read_pct": 100, "queue_depth": 1, "total": {"ios": ios}}))
 }

@@ -135,7 +135,7 @@ fn a_flush_and_a_forced_write_wait_for_the_program_that_is_under_way() {
     }
 }
 
-/// The drive takes writes no faster than its die programs: memory holds one unit beside it.
+/// The drive takes writes no faster than its die programs: memory holds one unit next to it.
 #[test]
 fn writes_in_memory_wait_for_their_die() {
     for depth in [1, 16] {

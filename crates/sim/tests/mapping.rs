@@ -1,4 +1,4 @@
-//! Ways to map beside a plain map: random commands on random devices, and figures in closed form.
+//! Ways to map next to a plain map: random commands on random devices, and figures in closed form.
 //!
 //! `CASE=<number> cargo test -p opennandlab-sim --features testing --test all mapping` runs one
 //! case.
@@ -81,7 +81,7 @@ fn run_case(case: u64, kinds: &mut std::collections::BTreeMap<String, u64>) {
     assert_eq!(again, text, "the snapshot of a restored drive differs");
     let is_worn = setup.worn_limit < 100 || setup.failures.is_some();
     assert!(!is_worn_out || is_worn, "no room in a drive that is not worn: {}", config.to_json());
-    // It goes on.
+    // It continues.
     for _ in 0..500 {
         let lpn = Lpn(rng.below(pages) as u32);
         let written = oracle.write(&mut restored, &mut flash, lpn);

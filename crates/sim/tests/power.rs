@@ -300,7 +300,7 @@ fn superblocks_count_every_member_and_parity() {
     expect(joules(&found, "erases"), count(&found, "erases", "gc") * 8.0 * ERASE);
     let crossings = ["host", "gc", "parity"].map(|source| count(&found, "programs", source));
     let crossings = crossings.iter().sum::<f64>() + count(&found, "reads", "gc");
-    // A program unit of each die may be under way at either end: 6 pages.
+    // A program unit of each die may be in progress at either end: 6 pages.
     let measured = joules(&found, "transfers") / TRANSFER;
     assert!((measured - crossings).abs() <= 2.0 * 4.0 * 6.0, "{measured} against {crossings}");
 }

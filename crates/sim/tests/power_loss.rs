@@ -413,7 +413,7 @@ fn a_cut_takes_what_is_not_programmed_and_a_mount_finds_the_rest() {
     let before = session.status();
     let (remains, running, in_memory) = session.cut(at);
     assert_eq!(running.len(), 1);
-    // The first is programmed, the second under way, the third only in memory.
+    // The first is programmed, the second in progress, the third only in memory.
     assert_eq!(newest(&remains, pages, 0), 2);
     assert_eq!(newest(&remains, pages, 8), 1);
     let mut lpns: Vec<u32> = in_memory.iter().map(|unit| unit.lpn).collect();

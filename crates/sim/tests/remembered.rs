@@ -133,7 +133,7 @@ fn an_erase_forgets() {
     let at_default = reads - number("/recovery/remembered");
     let erases = number("/erases/gc");
     // Two of three page types need a step: the first retried read of a block after an erase is
-    // the 1.5th in the mean. Without erases there would be 72 such reads.
+    // the 1.5th on average. Without erases there would be 72 such reads.
     let expected = 1.5 * (erases + 48.0);
     assert!((at_default / expected - 1.0).abs() < 0.1, "{at_default} instead of {expected}");
     assert!(erases > 300.0, "{erases}");

@@ -112,7 +112,7 @@ fn a_saved_drive_holds_the_same() {
     assert!(found == truth);
     again.audit().expect("tables and contents agree");
 
-    // Counters of the host went on in the image, and those of the flash began anew: an aged drive
+    // Counters of the host went on in the image, and those of the flash began again: an aged drive
     // of 473 GB written had a WAF of 0.0001. Both are counted from here.
     let before = again.status();
     assert_eq!((before["written_bytes"].as_u64(), &before["waf"]), (Some(0), &Value::Null));

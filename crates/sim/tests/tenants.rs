@@ -296,7 +296,7 @@ fn a_resolved_workload_resolves_to_itself() {
     }
 }
 
-/// What preconditioning writes beside these tenants, in a step with these keys.
+/// What preconditioning writes next to these tenants, in a step with these keys.
 fn preconditioning(tenants: &Value, step: &Value) -> Vec<Load> {
     let mut step = step.clone();
     step["kind"] = json!("workload");

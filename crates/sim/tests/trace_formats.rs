@@ -1,7 +1,7 @@
 //! Reading traces: the published samples against their known counts, and hostile input, which must
 //! end in a message with file and line and never in a panic.
 //!
-//! The samples are third-party data kept beside the checkout in `../shared/traces`; tests that
+//! The samples are third-party data kept next to the checkout in `../shared/traces`; tests that
 //! need them say so and pass when they are not there.
 
 use std::io::BufReader;
@@ -51,7 +51,7 @@ fn sample(name: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Counts, span and largest address as stated beside the samples.
+/// Counts, span and largest address as stated next to the samples.
 #[test]
 fn published_samples_have_their_known_counts() {
     // file, format, volumes, reads, writes, span in ms, end of the last sector used
@@ -391,7 +391,7 @@ fn a_trace_larger_than_the_memory_for_it_is_refused() {
         read_with(text, &options).map(|trace| trace.records().len())
     };
     let lines = b"5 0 0 8 1\n".repeat(3000);
-    // Beside the records there is the name of a volume.
+    // Next to the records there is the name of a volume.
     let name = 200;
     assert_eq!(limited(&lines, 24 * 3000 + name), Ok(3000));
     let error = limited(&lines, 24 * 2999).unwrap_err().to_string();
@@ -451,7 +451,7 @@ fn check(result: Result<Trace, TraceError>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Nothing is written beside the sources: a failure prints its case.
+/// Nothing is written next to the sources: a failure prints its case.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -27,7 +27,7 @@ fn writes() -> Value {
            "precondition": [{"kind": "sequential_fill"}, {"kind": "workload", "drive_writes": 3}]})
 }
 
-/// Microseconds that each victim costs, beside a drive where choosing takes no time.
+/// Microseconds that each victim costs, next to a drive where choosing takes no time.
 fn us_per_victim(keys: &[(&str, Value)], us_per_block: f64) -> f64 {
     let free = metrics(&device(keys), &writes());
     let mut file = device(keys);

@@ -1,4 +1,4 @@
-//! Age that was set, beside age that was written: wear, blocks that failed, room that is left.
+//! Age that was set, next to age that was written: wear, blocks that failed, room that is left.
 
 use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::run::Simulation;

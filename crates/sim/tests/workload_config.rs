@@ -18,7 +18,7 @@ fn refusal(json: &str) -> String {
     }
 }
 
-/// Keys beside a valid total, path that the refusal opens with, words it must hold: the value and
+/// Keys next to a valid total, path that the refusal opens with, words it must hold: the value and
 /// what is accepted.
 type Refusal = (&'static str, &'static str, &'static [&'static str]);
 

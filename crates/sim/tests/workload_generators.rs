@@ -21,7 +21,7 @@ const PATTERNS: [&str; 6] = [
         "zones": [{"fraction": 0.3, "share": 0.6}, {"fraction": 0.7, "share": 0.4}]}"#,
 ];
 
-/// Beside the pattern: the plain loop, and the loop of everything else.
+/// Next to the pattern: the plain loop, and the loop of everything else.
 const SHAPES: [&str; 4] = [
     "",
     r#", "read_pct": 40, "trim_pct": 10, "block_size_bytes": {"512": 1, "4KiB": 2, "12KiB": 1}"#,
@@ -47,7 +47,7 @@ fn first(pattern: &str, shape: &str, count: usize) -> Vec<HostCommand> {
     draw(config(pattern, shape).generator(SPACE, 42).as_mut(), &[count])
 }
 
-/// Nothing is written beside the sources: a failure prints its case.
+/// Nothing is written next to the sources: a failure prints its case.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -134,7 +134,7 @@ fn reads_after_four_writers(coalesce_bytes: Option<u64>) -> f64 {
 #[test]
 fn neighbours_that_leave_the_buffer_together_share_a_page_of_the_flash() {
     // Four units of a page: one sense and four transfers, or four senses of which each but the
-    // last lies beside the transfer of the one before.
+    // last lies next to the transfer of the one before.
     let transfer_us = 2.5;
     let together_us = READ_US + 4.0 * transfer_us;
     let apart = reads_after_four_writers(None);

@@ -167,7 +167,7 @@ fn commands_that_a_zone_refuses_change_nothing_and_both_executors_agree() {
     }
 }
 
-/// Random zone commands beside a map of versions, on flash that refuses misuse; what was written
+/// Random zone commands next to a map of versions, on flash that refuses misuse; what was written
 /// is read, and what was refused has changed nothing.
 #[test]
 fn zones_keep_what_was_written_until_they_are_reset() {

@@ -1,4 +1,4 @@
-//! The state machine of zones beside a plain model that counts everything anew at each command.
+//! The state machine of zones next to a plain model that counts everything again at each command.
 
 use std::collections::BTreeMap;
 

@@ -29,7 +29,7 @@ from opennandlab.base import scratch
 from opennandlab.base.errors import ConfigError, OutputError, WriteError
 from opennandlab.documents.app import DELETE_PCT, AppCheck, AppEnvironment, AppProfile
 
-# What a file system needs beside the files: their metadata, and room to breathe.
+# What a file system needs next to the files: their metadata, and room to breathe.
 MARGIN_RATIO: Final = 0.1
 MARGIN_BYTES: Final = 64 << 20
 PREFIX: Final = "opennandlab-app-"
@@ -137,7 +137,7 @@ def run(plan: Plan, watch: Watcher | None = None) -> Outcome:
 
 
 class _Live:
-    """A run under way."""
+    """A run in progress."""
 
     def __init__(self, plan: Plan, watch: Watcher | None) -> None:
         self._plan = plan

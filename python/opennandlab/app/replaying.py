@@ -140,7 +140,7 @@ def replay(plan: Plan, watch: Watcher | None = None) -> Outcome:
 
 
 class _Replay:
-    """A run under way."""
+    """A run in progress."""
 
     def __init__(self, plan: Plan, traces: dict[str, Trace], watch: Watcher | None) -> None:
         self._plan = plan

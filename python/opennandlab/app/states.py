@@ -6,9 +6,9 @@ old     write: the whole drive is written `drive_writes` times (30), without a c
                on the way are retired: P/E = drive writes x WAF of sequential fills (1) x user
                capacity / capacity of the good blocks, +-10 % a block (drawn; assumed)
 dirty   files are written until 95 % of the drive holds data; then a quarter of them is deleted,
-        without trim, and their room is written anew, with small writes between, until
+        without trim, and their room is written again, with small writes between, until
         `dirty_writes` capacities (1.19) were written; with `pages`, single pages at random places
-        instead of the files that are written anew
+        instead of the files that are written again
 ```
 Files die together and leave whole blocks to collect; pages leave a few live ones in every block.
 What the source wrote is not known; both are bounds. Dirt is always written. Written age takes

@@ -12,7 +12,7 @@ import re
 # A value is quoted up to this length, a whole message up to that one.
 QUOTED_MAX = 60
 MESSAGE_MAX = 1500
-# Control characters would act on the terminal, others turn the digits beside them around; half a
+# Control characters would act on the terminal, others turn the digits next to them around; half a
 # surrogate pair cannot be printed at all.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
@@ -110,7 +110,7 @@ class DocumentError(ResultError):
 
     Args:
         path: The key, such as `metrics.wear.mean`; empty for the whole document.
-        message: What stands there, and what is accepted.
+        message: What is there, and what is accepted.
     """
 
     def __init__(self, path: str, message: str) -> None:

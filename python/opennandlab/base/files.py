@@ -3,7 +3,7 @@
 What is read may be anything that a path can name: a device that never ends, a pipe that nobody
 writes to, a text of a thousand letters. Each is refused in bounded time and memory.
 
-A result is written to a temporary file beside its target, flushed to the disk and renamed over it;
+A result is written to a temporary file next to its target, flushed to the disk and renamed over it;
 the old file stays whole until then. Whether that will work is tried *before* a run, not after an
 hour of it.
 """
@@ -192,7 +192,7 @@ def _parser(origin: str) -> YAML:
 
 
 def _count(node: Node, known: dict[int, int], origin: str) -> int:
-    """Return how many nodes a node stands for, each alias put in anew.
+    """Return how many nodes a node stands for, each alias put in again.
 
     A node is shared by its aliases, so that counting takes as long as the text, not as long as what
     it stands for.

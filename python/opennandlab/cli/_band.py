@@ -123,7 +123,9 @@ def run_test_band(wanted: Asked, job: Job, kind: BandKind) -> None:
     from opennandlab.documents.pts import Varied
 
     if wanted.vary is not None:
-        raise ConfigError("--band", "runs many drives, and so does --vary; accepted: one of both")
+        raise ConfigError(
+            "--band", "runs many drives, and so does --vary; accepted: one of the two"
+        )
     if wanted.request.kind != "sim":
         raise ConfigError("--band", f"is for simulated drives, not {wanted.request.text}")
     file = wanted.request.text.removeprefix("sim:")

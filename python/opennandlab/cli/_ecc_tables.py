@@ -7,7 +7,7 @@ from opennandlab.cli import _terminal as terminal
 if TYPE_CHECKING:
     from opennandlab.documents.ecc import CodeComparison, CurveDocument
 
-# What a point was found by, beside its rate.
+# What a point was found by, next to its rate.
 METHODS = {
     "monte_carlo": "counted", "importance_sampling": "strata", "analytic": "exact",
 }  # fmt: skip

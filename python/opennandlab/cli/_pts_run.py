@@ -181,7 +181,7 @@ def draw_slides(wanted: Asked, only: str | None) -> None:
 def _slides_page(
     wanted: Asked, suites: dict[str, "Suite"], left_out: dict[str, str]
 ) -> Path | None:
-    """Write the page of the slides beside their folders; nothing without an output directory."""
+    """Write the page of the slides next to their folders; nothing without an output directory."""
     if wanted.output is None:
         return None
     from opennandlab.base.extras import MissingError
@@ -274,7 +274,7 @@ def _with_log(wanted: Asked, document: "PtsDocument") -> "PtsDocument":
 def _remark(
     wanted: Asked, document: "PtsDocument", changed: "Mapping[str, Any] | None" = None
 ) -> None:
-    """Write beside a document what was said of its run by hand, and the keys that it changed."""
+    """Write next to a document what was said of its run by hand, and the keys that it changed."""
     if wanted.output is not None:
         from opennandlab.pts.bench.document import add_remarks
 
@@ -346,7 +346,7 @@ def _partial(
     is_saved: bool,
     again: str = "",
 ) -> None:
-    """Say what is kept of a run that did not end, and end; `again` is how to go on."""
+    """Say what is kept of a run that did not end, and end; `again` is how to continue."""
     if is_saved:
         _remark(wanted, document)
     if wanted.as_json:

@@ -55,7 +55,7 @@ def print_limit(limit: "CodeLimit") -> None:
 
 
 def print_states(found: Any) -> None:  # noqa: ANN401 - StatesUnderStress
-    """Each state beside the level above it."""
+    """Each state next to the level above it."""
     rows = []
     for state, (mean, sigma) in enumerate(zip(found.mean, found.sigma, strict=True)):
         name = "E" if state == 0 else f"P{state}"

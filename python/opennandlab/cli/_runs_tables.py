@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Metrics of a table of points that has none of these.
 SHOWN_MAX = 4
-# Coordinates that take more characters do not fit beside each other.
+# Coordinates that take more characters do not fit next to each other.
 COLUMNS_CHARS_MAX = 44
 ERROR_CHARS_MAX = 60
 
@@ -51,7 +51,7 @@ def points(rows: "Rows", *, now: dt.datetime) -> terminal.Grid:
 
 
 def _fits(points: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> bool:
-    """Tell whether the coordinates of points fit beside each other."""
+    """Tell whether the coordinates of points fit next to each other."""
     widths = [
         max([len(head), *(len(plain_value(point[name])) for point in points)])
         for name, head in short.items()

@@ -64,7 +64,7 @@ def names_of(groups: Sequence["Group"], wanted: "Sweep", chosen: Sequence[str] |
         meant = f"; did you mean `{near}`?" if near else ""
         accepted = ", ".join(known)
         raise ConfigError(
-            "--metrics", f"`{unknown}` is not a number of these runs; accepted: {accepted}{meant}"
+            "--metrics", f"`{unknown}` is not a metric of these runs; accepted: {accepted}{meant}"
         )
     return list(chosen)
 

@@ -128,7 +128,7 @@ def _word_width(text: str) -> int:
 
 
 def _least(text: str) -> int:
-    """Return how narrow a cell can be: a text wraps, a number with a word or two beside it not."""
+    """Return how narrow a cell can be: a text wraps, a number with a word or two next to it not."""
     parts = words(text)
     if len(parts) <= 2 and re.match(_FIGURE, text):
         return _width(text)
@@ -137,7 +137,7 @@ def _least(text: str) -> int:
 
 @dataclass(frozen=True)
 class _Block:
-    """Columns beside each other, with the width of each."""
+    """Columns next to each other, with the width of each."""
 
     columns: Sequence[_Column]
     widths: Sequence[int]
@@ -221,7 +221,7 @@ class Grid:
         return upright or self._listed(width)
 
     def _fitted(self, columns: Sequence[_Column], width: int) -> _Block | None:
-        """Return columns beside each other, the widest made narrower; None where they do not fit.
+        """Return columns next to each other, the widest made narrower; None where they do not fit.
 
         Numbers keep their width, and texts are not squeezed into a column of single words.
         """

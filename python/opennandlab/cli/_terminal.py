@@ -28,7 +28,7 @@ BROKEN = 3  # the target refused or failed, such as a disk that is full
 UNDECIDED = 4  # it ran, and the sample is too small to show anything
 INTERRUPTED = 130
 
-# What `--state image:FILE` reads, where it is named beside other inputs.
+# What `--state image:FILE` reads, where it is named next to other inputs.
 IMAGE = "the image of --state"
 
 __all__ = [

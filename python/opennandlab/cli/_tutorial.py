@@ -57,7 +57,7 @@ def show(examples: "tuple[TutorialExample, ...]") -> None:
 
 
 def _lines(step: "TutorialStep") -> list[str]:
-    """Return the lines of a step: what is done, and its blocks beside each other."""
+    """Return the lines of a step: what is done, and its blocks next to each other."""
     from opennandlab.theory.tutorial import COLUMNS, PAGES
 
     counted = [

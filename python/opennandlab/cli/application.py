@@ -150,8 +150,8 @@ class RunOptions(AgingOptions):
     cpu: Annotated[
         str,
         flag(
-            "Think time before the requests of an iteration: none, that of the talk's phone, or "
-            "milliseconds by case.",
+            "Think time before the requests of an iteration: none, as in the phone of the "
+            "talk by A. Lee, or milliseconds by case.",
             metavar="none|phone2013|FILE",
         ),
     ] = "none"
@@ -177,7 +177,7 @@ class RunOptions(AgingOptions):
     max_transfer_bytes: Annotated[
         int,
         flag(
-            "Split reads and writes above this size, as the host of the source's report: 524288; "
+            "Split reads and writes above this size, as in the talk by A. Lee: 524288; "
             "0 takes host.max_transfer_bytes of the device, and plays them as recorded without it.",
             min=0,
         ),
@@ -186,7 +186,7 @@ class RunOptions(AgingOptions):
     output: Annotated[
         Path | None, flag("Write app.json, app.html and tables as CSV.", "-o", metavar="DIR")
     ] = None
-    compat: Annotated[bool, flag("Print the layout of the source's report.")] = False
+    compat: Annotated[bool, flag("Print the result in the layout of the talk by A. Lee.")] = False
     keep: Annotated[bool, flag("Add the run to the store, for `app history`.")] = False
     store: Place = None
     seed: Seed = 42
@@ -274,7 +274,7 @@ def _refuse_unheard(given: RunOptions, kind: str, *, is_filled: bool) -> None:
     if kind == "sim":
         given.refuse(LIVE, "on recorded requests; accepted: with dir:PATH")
     else:
-        given.refuse(["max_transfer_bytes"], "in a directory, whose host splits by itself")
+        given.refuse(["max_transfer_bytes"], "in a directory, whose host splits requests itself")
     # An image is what it is, whatever its file is called.
     is_reached = kind == "sim" and not given.state.startswith("image:")
     if not (is_reached and "old" in given.state):

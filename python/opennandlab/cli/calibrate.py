@@ -1,4 +1,4 @@
-"""`calibrate`: a device file held against what was measured, or its keys fitted to that."""
+"""`calibrate`: a device file compared with what was measured, or its keys fitted to that."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""`compare`: any number of documents of one family beside each other, best and worst marked."""
+"""`compare`: any number of documents of one family next to each other, best and worst marked."""
 
 import shutil
 import sys

@@ -152,7 +152,7 @@ def _tell(written: list[Path], folders: list[Path]) -> None:
 
 
 def _page_beside(path: Path, *, is_sheet: bool) -> Path:
-    """Return where a page goes that nobody named: into a folder that was given, else beside it."""
+    """Return where a page goes that nobody named: into a folder that was given, else next to it."""
     if path.is_dir():
         return path / ("datasheet.html" if is_sheet else "report.html")
     return path.parent / "datasheet.html" if is_sheet else path.with_suffix(".html")

@@ -217,7 +217,7 @@ def _on_variants(wanted: "Sweep", kind: "BandKind") -> "tuple[Variants, Sweep]":
     from opennandlab.base.errors import ConfigError
 
     if wanted.listed:
-        raise ConfigError("--band", "lists drives, and so does `points`; accepted: one of both")
+        raise ConfigError("--band", "lists drives, and so does `points`; accepted: one of the two")
     device = wanted.request.get("device")
     if any(axis.key == "device" for axis in wanted.axes):
         raise ConfigError("--vary", "device: variants are those of one sheet; accepted: other keys")

@@ -26,7 +26,7 @@ BEGIN = "<!-- validate: begin, written by `opennandlab validate --write` -->"
 END = "<!-- validate: end -->"
 
 
-# Parameters that count beside `--policy` only.
+# Parameters that count next to `--policy` only.
 AD_HOC = (
     *("d", "pages_per_block", "spare_factor", "blocks", "reserve", "pattern", "hot_fraction"),
     *("hot_share", "theta", "trim_pct", "trim_target", "static_share", "frontiers", "seeds"),

@@ -94,7 +94,7 @@ class Screen:
     Args:
         width: Columns of the terminal.
         signs: What is drawn with.
-        has_intervals: Whether intervals stand beside the values.
+        has_intervals: Whether intervals stand next to the values.
     """
 
     width: int

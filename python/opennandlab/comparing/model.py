@@ -135,7 +135,7 @@ class Family(ABC):
     name: str
     # The types that `numbers` and the rest take.
     kinds: tuple[type, ...]
-    # Whether intervals stand in the table, beside the values; they always decide what is marked.
+    # Whether intervals stand in the table, next to the values; they always decide what is marked.
     shows_intervals: bool = False
 
     @abstractmethod

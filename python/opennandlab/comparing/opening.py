@@ -29,7 +29,7 @@ from opennandlab.store.entry import Entry
 
 KEY = re.compile("[0-9a-fA-F]{4,64}")
 KEY_DIGITS = 12
-# Beside the documents of a test, and none themselves.
+# Next to the documents of a test, and none themselves.
 ASIDE = {"run.json", "suite.json"}
 
 

@@ -87,7 +87,7 @@ def _few_superblocks(document: ResultDocument) -> Iterator[str]:
 
 
 def _thin_tail(document: ResultDocument) -> Iterator[str]:
-    """A mean without a tail beside it."""
+    """A mean without a tail next to it."""
     latencies = document.metrics and document.metrics.latency_us
     for op, row in latencies.by_operation().items() if latencies else ():
         if row.count and row.p999 is None:
@@ -138,7 +138,7 @@ def part_reads(device: Mapping[str, Any], mean: float) -> Iterator[str]:
 
     Args:
         device: The drive.
-        mean: Bytes that a read asks for, in the mean.
+        mean: Bytes that a read asks for, on average.
     """
     unit_bytes = map_unit_bytes(device)
     if mean < unit_bytes:

@@ -85,7 +85,7 @@ def _merge(section: Section, by: str, found: Section) -> None:
             raise ConfigError(
                 f"ecc.{key}",
                 f"{section[key]} contradicts ecc.{by} `{section[by]}`, which gives {value}; "
-                "accepted: one of both",
+                "accepted: one of the two",
             )
         section[key] = value
 

@@ -1,4 +1,4 @@
-"""What is watched during a run, beside the metrics: where time goes, and what happened when.
+"""What is watched during a run, next to the metrics: where time goes, and what happened when.
 
 Watching changes no metric. A breakdown becomes part of the result, which records that it was asked
 for, so that `verify` asks again; a timeline, in the Trace Event Format of the Chromium project, and

@@ -101,5 +101,5 @@ def rename_ratios(document: dict[str, Any]) -> None:
         if isinstance(found, dict) and name in found:
             key = known_path(path).removeprefix(f"{section}.")
             if key in found:
-                raise ConfigError(path, f"`{key}` is given too; accepted: one of both")
+                raise ConfigError(path, f"`{key}` is given too; accepted: one of the two")
             found[key] = found.pop(name)

@@ -65,7 +65,7 @@ def cut_power(  # noqa: PLR0913 - what can be asked of a cut
         Counts of the cut, `classes` of faults among them.
 
     Raises:
-        BusyError: while a run is under way.
+        BusyError: while a run is in progress.
         ConfigError: for a drive that cannot be cut from power, and for unknown names.
 
     >>> small = {"blocks_per_plane": 64, "pages_per_block": 32}

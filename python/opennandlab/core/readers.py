@@ -49,7 +49,7 @@ class Reader:
     read: Any
 
     def record(self) -> dict[str, str]:
-        """Return what is recorded of it beside the trace."""
+        """Return what is recorded of it next to the trace."""
         return {"reader": self.name, "reader_sha256": self.sha256}
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Files that a document names, held against their digests."""
+"""Files that a document names, compared with their digests."""
 
 from __future__ import annotations
 

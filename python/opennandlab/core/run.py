@@ -110,10 +110,10 @@ class Simulation:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the drive as it stands: what the copy gives is what this one would have given.
 
-        Totals over the life of the drive (`metrics.health`) begin anew in the copy.
+        Totals over the life of the drive (`metrics.health`) begin again in the copy.
 
         Raises:
-            BusyError: while a run is under way.
+            BusyError: while a run is in progress.
         """
         history = self._history
         if not history.names:
@@ -127,7 +127,7 @@ class Simulation:
         """Write the drive's state as a device image: all of it, or nothing.
 
         Raises:
-            BusyError: while a run is under way.
+            BusyError: while a run is in progress.
             OutputError: with the reason.
         """
         with self._exclusive:
@@ -144,7 +144,7 @@ class Simulation:
             progress: Called about 50 times a second.
 
         Raises:
-            BusyError: while a run is under way.
+            BusyError: while a run is in progress.
             ConfigError: for a step that is not understood.
             Interrupted: on Ctrl-C; the drive stays usable.
         """
@@ -158,7 +158,7 @@ class Simulation:
         """Let simulated time pass, at most 1e9 s: dies collect, fold and refresh as they do then.
 
         Raises:
-            BusyError: while a run is under way.
+            BusyError: while a run is in progress.
             ConfigError: for a time out of range.
         """
         if not 0.0 <= seconds <= 1e9:
@@ -180,7 +180,7 @@ class Simulation:
             stress: Keys of `nand.stress`; others go back to defaults, but for `count_reads`.
 
         Raises:
-            BusyError: while a run is under way.
+            BusyError: while a run is in progress.
             ConfigError: for an unknown key, or a value out of range.
         >>> Simulation("tlc_standard").set_stress(retention_h=8760.0)
         """
@@ -222,7 +222,7 @@ class Simulation:
             progress: Called about 50 times a second.
 
         Raises:
-            BusyError: while another run is under way.
+            BusyError: while another run is in progress.
             ConfigError: for a workload that does not fit.
             Interrupted: on Ctrl-C, with the partial result.
         """
@@ -310,7 +310,7 @@ class Run:
             slice_ops: Operations in a slice; results do not depend on it.
 
         Raises:
-            BusyError: when it is under way already.
+            BusyError: when it is in progress already.
             Interrupted: on Ctrl-C, with the partial result.
         """
         work = self.names["workload_name"]
@@ -332,7 +332,7 @@ class Run:
         """Write the drive's state as a device image: all of it, or nothing.
 
         Raises:
-            BusyError: while the run is under way.
+            BusyError: while the run is in progress.
             OutputError: with the reason.
         """
         with self._exclusive:
@@ -417,7 +417,7 @@ def prepare_benchmark(
         start: Device, seed and state.
         workload: `W1` to `W5`, a path, a mapping or a `WorkloadConfig`.
         overrides: Dotted path to value, for the workload.
-        watch: What to watch beside the metrics.
+        watch: What to watch next to the metrics.
         traces: Paths of the traces of tenants, if other than in the workload.
 
     Raises:
@@ -457,7 +457,7 @@ def prepare_replay(
         options: How to read and run it: the keys of replay options, such as
             `{"format": "msr", "loop": {"kind": "closed", "queue_depth": 8}, "beyond": "wrap"}`;
             with the `trace` of a result, the file must be that trace, under any name.
-        watch: What to watch beside the metrics.
+        watch: What to watch next to the metrics.
 
     Raises:
         ConfigError: nothing was run.

@@ -62,7 +62,7 @@ def text(document: DeviceConfig | WorkloadConfig, *, schema: str | None) -> str:
 
 
 def save(text: str, path: Path, kind: Kind, beside: Path | None) -> list[Path]:
-    """Write a file, and its schema beside it; nothing that is there is replaced.
+    """Write a file, and its schema next to it; nothing that is there is replaced.
 
     Args:
         text: Content of the file.

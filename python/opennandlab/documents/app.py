@@ -54,7 +54,7 @@ class AppAccess(Record, frozen=True, kw_only=True):
     the time of their syncs; pages of databases are not seen there.
 
     Args:
-        operations: Reads and writes of a run, in the mean.
+        operations: Reads and writes of a run, on average.
         bytes: Their bytes.
         mb_s: MB of 10^6 bytes over the time in which one of them or a flush was waited for.
         access_us: Mean time of a read or write, in microseconds; in a directory with its share of

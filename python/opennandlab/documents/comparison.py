@@ -57,7 +57,7 @@ class ModelDifference(Record, frozen=True, kw_only=True):
         same_settings: Whether device, workload and seed are those of the first.
         number_count: Numbers that both have.
         changed: Paths of those that differ, largest change first; `metrics` has their values.
-        one_sided: Paths of numbers that only one of both has.
+        one_sided: Paths of numbers that only one of the two has.
     """
 
     place: int

@@ -111,7 +111,7 @@ class DriveCuts(Record, frozen=True, kw_only=True):
         audits: Recoveries that were compared with one that looks at every page.
         faults: By class of faults.
         faulty_cuts: Cuts that showed a fault of any class.
-        torn_pages: Pages under way that cannot be read.
+        torn_pages: Pages in progress that cannot be read.
         damaged_pages: Earlier pages of their wordlines that cannot be read.
         protected_pages: Earlier pages that were kept from damage.
         half_erased_blocks: Interrupted erases.

@@ -61,7 +61,7 @@ class EnduranceCuts(Record, frozen=True, kw_only=True):
         high: Upper end.
         faults: By class of faults.
         requests: Requests that were acknowledged between cuts, over all devices.
-        torn_pages: Pages under way that could not be read.
+        torn_pages: Pages in progress that could not be read.
         half_erased_blocks: Interrupted erases.
         damaged_pages: Earlier pages of wordlines that could not be read.
         ready_ms_mean: From power to ready, milliseconds, mean.

@@ -71,7 +71,7 @@ class FilesCell(Record, frozen=True, kw_only=True):
         lost: More were gone.
         corrupt: The database was damaged.
         unopenable: It could not be opened.
-        unclean: The file system was damaged after its journal was replayed; beside the others.
+        unclean: The file system was damaged after its journal was replayed; next to the others.
         per_1000: Cuts that were not `ok`, per 1,000.
         low: Lower end of the 95 % interval of that (Wilson, 1927).
         high: Upper end.

@@ -138,7 +138,7 @@ class ZonesResults(Results, frozen=True, kw_only=True):
 
 
 class LoadPoint(Record, frozen=True, kw_only=True):
-    """A probe beside writes at a fixed rate; response times in microseconds.
+    """A probe next to writes at a fixed rate; response times in microseconds.
 
     Args:
         asked_per_s: Writes a second that were asked for.
@@ -152,7 +152,7 @@ class LoadPoint(Record, frozen=True, kw_only=True):
         write_us_p99: 99 % do.
         write_us_p999: 99.9 % do.
         write_us_p9999: 99.99 % do.
-        load_us_p99: The same of the writes beside it.
+        load_us_p99: The same of the writes next to it.
         waf: Write amplification; `null` where it is unknown.
         probe_achieved_per_s: Requests a second that the probe got; absent where it is not told
             apart from the load.
@@ -181,7 +181,7 @@ class LoadResults(Results, frozen=True, kw_only=True):
         probe_per_s: Requests a second of the probe, half of them reads.
         sustained_per_s: Writes a second of the closed loop.
         knee_per_s: Largest load with a p99 of at most twice that of the lowest; `null` for none, as
-            where the probe was starved beside the lowest.
+            where the probe was starved next to the lowest.
         sees_collection: Whether data was moved in the windows; `null` where that is unknown.
         points: The loads.
     """

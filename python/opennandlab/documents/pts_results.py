@@ -1,4 +1,4 @@
-"""What each standard test found out, beside its cells and tables: `results` of its document.
+"""What each standard test found out, next to its cells and tables: `results` of its document.
 
 `RESULTS` has one row per test. Means are over the measurement window, the five rounds by which the
 steady state was decided, unless a field says otherwise.

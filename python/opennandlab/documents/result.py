@@ -223,7 +223,7 @@ class State(Record, frozen=True, kw_only=True):
 
 
 class Observed(Record, frozen=True, kw_only=True):
-    """What was watched beside the metrics.
+    """What was watched next to the metrics.
 
     Args:
         breakdown: `metrics.breakdown` was asked for.
@@ -371,7 +371,7 @@ class ResultDocument(Record, frozen=True, kw_only=True):
         workload: The resolved workload, as in the schema of workload files or replay options.
         seed: Seed of all randomness.
         state: How the state was reached in which the measurement began.
-        observed: What was watched beside the metrics; absent when nothing was.
+        observed: What was watched next to the metrics; absent when nothing was.
         metrics: Figures of the measured part; `{}` when it never began.
         series: How the measured part went; `{}` when it never began.
         checks: Self-checks.
@@ -413,7 +413,7 @@ def outcome(text: str) -> Outcome:
 
 
 def to_json(document: ResultDocument) -> JsonObject:
-    """Return the document as it stands in a file."""
+    """Return the document as it is in a file."""
     found = plain(document)
     return found | {name: {} for name in EMPTY_SECTIONS if found[name] is None}
 

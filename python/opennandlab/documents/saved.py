@@ -36,7 +36,7 @@ class ForeignError(ResultError):
     """
 
     def __init__(self, message: str, schema: str) -> None:
-        """Keep the schema beside the message."""
+        """Keep the schema next to the message."""
         super().__init__(message)
         self.schema = schema
 

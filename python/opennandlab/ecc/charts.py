@@ -59,7 +59,7 @@ class Look:
 
     Args:
         limits: Whether capacity, best code and bounded distance are drawn in.
-        ber: Whether bit error rates are drawn beside frame error rates.
+        ber: Whether bit error rates are drawn next to frame error rates.
         target: Frame error rate that is drawn as a level line; None for none.
         title: Above the figure; empty for what it shows.
     """

@@ -329,7 +329,7 @@ class _Job:
         self.progress = progress
         self.began = self.saved = time.monotonic()
         self.reported = 0.0
-        # Place, time, share and frames of the first report of the point under way.
+        # Place, time, share and frames of the first report of the point in progress.
         self.first = (-1, 0.0, 0.0, 0)
         self.points: dict[float, Point] = {}
         # Engines that have counted frames of Monte Carlo.

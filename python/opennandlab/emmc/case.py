@@ -33,7 +33,7 @@ class Case(Generic[Subject]):
         clause: Where the standard says it.
         does: What is done.
         run: Does it.
-        options: What the card must be beside the device file.
+        options: What the card must be next to the device file.
         since: The first `EXT_CSD_REV` that has it.
     """
 

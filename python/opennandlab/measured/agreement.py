@@ -1,7 +1,7 @@
 """Errors of a simulated drive against a measured one, cell by cell.
 
 An error is 100 (simulated / measured - 1). Median and RMS are over the cells of one table; a cell
-that one of both lacks, or that is not above 0, has no error.
+that one of the two lacks, or that is not above 0, has no error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def agreements(measured: Sequence[Table], simulated: Sequence[Table]) -> Iterato
     """Yield the errors of each table that both have cells of.
 
     Of IOPS and MB/s, which follow from each other, only the first. Completion latency, where that
-    is all that was measured, is held against the response time.
+    is all that was measured, is compared with the response time.
 
     Args:
         measured: Tables of the document that was imported.

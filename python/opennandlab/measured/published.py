@@ -32,7 +32,7 @@ class Reference:
     Args:
         name: By which it is asked for.
         title: What it is.
-        test: The standard test whose documents it can be laid beside.
+        test: The standard test whose documents it can be laid next to.
         source: Title and author of where it was published.
         note: What a reader should know; empty for nothing.
     """

@@ -115,7 +115,7 @@ def _filled(course: Course, size: int | None) -> dict[str, Array]:
     if len(lacking) == 2 or (lacking and size is None):
         raise ResultError(
             f"a series of {', '.join(sorted(columns))}: {' and '.join(lacking)} do not follow from "
-            "it; accepted: logs of IOPS and bandwidth, or one of both with --block-size"
+            "it; accepted: logs of IOPS and bandwidth, or one of the two with --block-size"
         )
     nothing = np.zeros(len(course.edges_s) - 1)
     for way in ("", "read_", "write_"):

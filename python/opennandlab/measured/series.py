@@ -198,7 +198,7 @@ def number(origin: str, word: str) -> float:
 
 
 def _fields(line: str) -> list[str]:
-    """Return the columns of a line, parted by commas, semicolons or tabs, else by spaces."""
+    """Return the columns of a line, separated by commas, semicolons or tabs, else by spaces."""
     if re.search("[,;\t]", line):
         return [field.strip() for field in re.split("[,;\t]", line.strip())]
     return line.split()

@@ -20,7 +20,7 @@ from opennandlab.policies import source
 KEY = "ftl.placement"
 GROUP = "policies"
 ACCEPTED = "an object or a class with `place(lpns, sizes, sources)`, or such a function"
-# Keys of a placement; whatever stands beside them are parameters of a class.
+# Keys of a placement; whatever is next to them are parameters of a class.
 OWN_KEYS = {"kind", "handles", "isolation"}
 HANDLES = 2
 

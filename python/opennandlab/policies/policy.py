@@ -131,7 +131,7 @@ def named(name: str, parameters: Mapping[str, Any], recorded: object = source.TY
     Args:
         name: `module:name` or `path/file.py:name`.
         parameters: Keyword arguments of the class.
-        recorded: The SHA-256 beside a recorded name.
+        recorded: The SHA-256 next to a recorded name.
 
     Raises:
         ConfigError: as `resolved` says.

@@ -179,7 +179,7 @@ def taken(
         name: `module:name` or `path/file.py:name`.
         group: What it is wanted as: a group of entry points, such as `policies`.
         key: Where it stands, such as `ftl.gc_policy`.
-        recorded: The SHA-256 beside a recorded name, None where it is missing.
+        recorded: The SHA-256 next to a recorded name, None where it is missing.
 
     Raises:
         CodeError: when it is not allowed, not the source that is recorded, or not offered.

@@ -5,7 +5,7 @@ RBER ──► P(a codeword fails) ──► UBER of a page ──► the RBER a
 ```
 BCH codes fail with the exact tail, over pages that differ if they are said to; LDPC codes by the
 table of the device, decoded from as many reads as its controller makes. Below the first point of a
-table its line goes on, and so the limit of an LDPC code is no measurement.
+table its line continues, and so the limit of an LDPC code is no measurement.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CodeLimit:
         drive_class: `client` or `enterprise`.
         uber_max: Data errors per bit read, at most.
         rber: Raw bit error rate at which a page has that UBER.
-        correctable_rber: Raw bit error rate at which a codeword has t errors in the mean; None for
+        correctable_rber: Raw bit error rate at which a codeword has t errors on average; None for
             LDPC.
         is_extrapolated: Whether it follows from the line below the first point of a table.
     """

@@ -5,7 +5,7 @@ write TBW ──► P/E cycles = TBW x WAF / capacity ──► retention of the
 ```
 
 Nothing is simulated write by write: wear is the mean over the drive, retention is the class's own
-(a bake of equal effect is printed beside it), and UBER follows from the error model and the code
+(a bake of equal effect is printed next to it), and UBER follows from the error model and the code
 as `P(codeword fails) / data bits`, averaged over page types and layers; LDPC codes by the table of
 the device, decoded from as many reads as its controller makes. What a test of this size
 would *see* is then drawn once from that rate, with its interval: a drive is read a few times, and

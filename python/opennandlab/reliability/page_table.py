@@ -1,4 +1,4 @@
-"""The RBER table of the OpenNANDLab 2.0 benchmark page beside what published flash gives.
+"""The RBER table of the OpenNANDLab 2.0 benchmark page next to what published flash gives.
 
 The page's four rows are met by the Weibull curve (docs/benchmark-page.md). Here every model is
 asked for the same rows, with the reason for its difference.

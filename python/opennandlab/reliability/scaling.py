@@ -97,7 +97,7 @@ def with_reserve(small: DeviceConfig, whole: DeviceConfig) -> DeviceConfig:
     """Return a scaled drive with the erased blocks that a mount after a cut needs.
 
     That is one more for each pool than a drive that is never cut needs: it closes the open blocks,
-    and collects beside them. The spare factor stays that of the whole drive, if it can.
+    and collects next to them. The spare factor stays that of the whole drive, if it can.
     """
     frontiers = small.to_dict()["ftl"]["write_frontiers"]
     needed = _dies(small) * (3 if frontiers["kind"] == "hot_cold" else 2)

@@ -99,7 +99,7 @@ def choose(
             )
     y = asked.get("y", metric)
     if names and y not in names:
-        raise ConfigError("plot.y", f"`{y}` is not a number of these runs; accepted: {_few(names)}")
+        raise ConfigError("plot.y", f"`{y}` is not a metric of these runs; accepted: {_few(names)}")
     if not keys:
         raise ConfigError("plot.x", "nothing was varied: there is no axis")
     free = [key for key in keys if key not in asked.values()]

@@ -20,7 +20,7 @@ CONSTANT_TIMES = (
 
 
 def note(device: Mapping[str, Any] | None) -> str:
-    """Return a sentence for beside a histogram of latencies, empty where none is due.
+    """Return a sentence for next to a histogram of latencies, empty where none is due.
 
     Args:
         device: A resolved device; None for a drive that is not simulated.

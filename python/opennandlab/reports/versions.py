@@ -54,7 +54,7 @@ def difference(
     Args:
         versions: Versions of all documents; None where one does not tell.
         rows: Their numbers by path.
-        at: Place of the document that is held against the first.
+        at: Place of the document that is compared with the first.
         same_settings: Whether device, workload and seed of both are equal.
 
     Returns:
@@ -138,7 +138,7 @@ def _words(
             f"{most}: {'; '.join(shown)}."
         )
     if found.one_sided and len(group) == 1:
-        text.append(f"{len(found.one_sided)} numbers are in one of both only.")
+        text.append(f"{len(found.one_sided)} numbers are in one of the two only.")
     return text
 
 

@@ -5,7 +5,7 @@ device ─► fresh drive ─┐                       ┌─► image, with wha
 image ── lock, bytes ──┴─► server of the core ─┴─► record of the requests, result
 ```
 One server at a time has an image, under all of its names: locks are held from before it is read
-until it was saved. Image and record are written beside their targets and renamed over them, whole
+until it was saved. Image and record are written next to their targets and renamed over them, whole
 or not at all.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 SCALE_MAX: Final = 1e6
 PERIOD_S_MAX: Final = 1e6
-# Of what is written beside its target.
+# Of what is written next to its target.
 PART: Final = ".served.tmp"
 # What the document says of this machine and this hour, and no digest depends on.
 OF_THE_RUN = ("lateness_us", "latency_us", "response_us", "wall_ns", "connections", "accepted",
@@ -373,12 +373,12 @@ def _drive(plan: Plan, image: bytes | None) -> tuple[DeviceConfig, _core.Drive]:
 def locked(*paths: Path) -> Iterator[None]:
     """Keep other servers away from images, whatever names they have.
 
-    A lock beside the resolved file keeps its name, also while another file is renamed over it; one
+    A lock next to the resolved file keeps its name, also while another file is renamed over it; one
     on the file itself is met through a hard link too. Both end with this process, however it ends.
 
     Raises:
         ConfigError: when another server has one of them.
-        OutputError: when no lock can be made beside it.
+        OutputError: when no lock can be made next to it.
     """
     with contextlib.ExitStack() as stack:
         held: set[tuple[int, int]] = set()
@@ -435,7 +435,7 @@ def _check_file(path: Path) -> None:
 
 @contextlib.contextmanager
 def _beside(target: Path) -> Iterator[Path]:
-    """Give the name of a file beside `target`, which is removed unless it was renamed."""
+    """Give the name of a file next to `target`, which is removed unless it was renamed."""
     real = Path(os.path.realpath(target))
     try:
         handle, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=PART, dir=real.parent)

@@ -32,7 +32,7 @@ PROCEDURE = (
     *("pts_version", "profile", "time_base", "cache", "data", "active_range", "threads"),
     *("queue_depth", "align_bytes", "oio_throttle", "options"),
 )
-# Beside the documents of simulated tests, which are the same on every machine.
+# Next to the documents of simulated tests, which are the same on every machine.
 MOMENTS = "run.json"
 SILENT = (
     "does not say all its settings, nor when and by which program it was made; its key is its own, "
@@ -213,7 +213,7 @@ def _of_test(path: Path, document: JsonObject) -> Iterator[Draft]:
 
 
 def _moment(path: Path, content: pts.PtsDocument) -> pts.Moment | None:
-    """Return machine and moment of a test: its own, or those in the file beside it."""
+    """Return machine and moment of a test: its own, or those in the file next to it."""
     if content.tool is not None and content.created is not None and content.run is not None:
         return pts.Moment(tool=content.tool, created=content.created, run=content.run)
     found = read_moments(path.parent / MOMENTS).get(content.name)

@@ -6,7 +6,7 @@ runs.db  point ─┬─ coordinates   what was varied: one row for all seeds of
                 └─ content       settings and document, packed
 ```
 What SQLite promises, nobody here repeats: a transaction is there whole or not at all, also after
-`kill -9`, and two processes that write wait for each other. The file has a log beside it (WAL), so
+`kill -9`, and two processes that write wait for each other. The file has a log next to it (WAL), so
 that one process reads while another writes; on a file system of several machines, where the log's
 index could not be shared, it has a rollback journal instead.
 

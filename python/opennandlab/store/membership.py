@@ -1,7 +1,7 @@
 """Which points a sweep has: one point may belong to several, with other coordinates in each.
 
 What a sweep varied decides how its points are called in a table: the same point is one of twelve
-over-provisionings here, and one of four policies there. So names are kept by sweep, beside the
+over-provisionings here, and one of four policies there. So names are kept by sweep, next to the
 points; a sweep that is asked for again replaces what it had.
 """
 

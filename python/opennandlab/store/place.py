@@ -17,7 +17,7 @@ from opennandlab.base.errors import StoreError
 FILE = "runs.db"
 VARIABLE = "OPENNANDLAB_STORE"
 LOCAL_FOLDER = ".opennandlab"
-# File systems on which several machines do not share memory: a log beside the file (WAL), whose
+# File systems on which several machines do not share memory: a log next to the file (WAL), whose
 # index is shared memory, is not for them (https://www.sqlite.org/wal.html, "Overview").
 NETWORK = re.compile(
     r"nfs\d*|cifs|smb\w*|9p|afs|ceph|lustre|gpfs|beegfs|glusterfs|ocfs2|gfs2|pvfs2|orangefs|"

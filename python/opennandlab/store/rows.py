@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-# A notebook shows so many; `frame()` has all.
+# Rows that a notebook shows; `frame()` has all.
 HTML_ROWS_MAX = 50
 
 

@@ -1,8 +1,8 @@
-"""Points that were begun: what a run that was cut left behind, from which the next one goes on.
+"""Points that were begun: what a run that was cut left behind, from which the next one continues.
 
 ```text
 runs.db            points that are there
-unfinished/KEY/    one under way: journal and checkpoint of a standard test, counts of a code
+unfinished/KEY/    one in progress: journal and checkpoint of a standard test, counts of a code
 ```
 What lies in such a folder is the business of the verb that wrote it. Whoever runs the point holds a
 lock on the folder, so two processes never go on with one; the second runs it from the start. When
@@ -24,7 +24,7 @@ FOLDER = "unfinished"
 
 
 class Unfinished:
-    """The points under way of a store.
+    """The points in progress of a store.
 
     Args:
         store: Folder of the store.

@@ -138,7 +138,7 @@ class Stimulus:
         logs: Zones that are trimmed and written from end to end; None for none.
         rate_per_s: Requests of all threads per second, made by a Poisson process as long as fewer
             than `outstanding` are; None to make one whenever one completes.
-        beside: Other stimuli at the same time, random ones without further ones beside them.
+        beside: Other stimuli at the same time, random ones without further ones next to them.
         streams: Kinds of requests that are drawn by weight in one closed loop; none for one kind.
             `read_pct` and `block_bytes` then hold what follows from them, see `mixture.of`.
         is_counted: Whether the weights of `streams` are counts: that number of requests is made
@@ -251,12 +251,12 @@ class Measurement:
         reads: Requests that read, in the window.
         writes: Requests that wrote, in the window.
         written_bytes: All bytes that the host wrote, the ramp included.
-        end_bytes: Where a sequential stream would go on, as `Stimulus.start_bytes`.
+        end_bytes: Where a sequential stream would continue, as `Stimulus.start_bytes`.
         samples: Pieces in time, where they were asked for.
         inside: What only this kind of target knows, such as `nand_bytes_written` of a simulated
             one or `cpu_pct` of a real one. `clock_s` is the resolution of the clock that measured
             the window: rates have no more digits than it supports.
-        loads: The stimulus and those beside it, each for itself; nothing for a single one.
+        loads: The stimulus and those next to it, each for itself; nothing for a single one.
     """
 
     seconds: float

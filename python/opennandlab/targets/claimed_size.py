@@ -251,7 +251,7 @@ class Check:
         raw: The target.
         plan: What to do.
         tag: Tag of this run: a number that older stamps on the target do not have.
-        watch: Told how far it is.
+        watch: Called with the progress.
     """
 
     def __init__(self, raw: Raw, plan: Plan, tag: int, watch: Watch | None = None) -> None:

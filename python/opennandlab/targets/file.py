@@ -128,7 +128,7 @@ class FileTarget(FioTarget):
         """Return inode and generation: a new file may get the inode of one that was removed.
 
         Numbers of devices may differ after the system was started again. A file system without
-        generations may number its files anew with each mount: then nothing is known.
+        generations may number its files again with each mount: then nothing is known.
         """
         generation = bytearray(8)
         try:
@@ -181,7 +181,7 @@ class FileTarget(FioTarget):
             found = self.link.stat()
             is_same = same_file(found, os.fstat(self._file.handle))
         except OSError as error:
-            # A link to the file may lie beside the job files.
+            # A link to the file may lie next to the job files.
             folder = Path(self.folder)
             what = "the file" if folder.is_dir() else f"the folder of the run {folder}"
             raise TargetError(f"{self.name}: {what} is gone: {_reason(error)}") from error

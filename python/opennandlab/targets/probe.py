@@ -196,7 +196,7 @@ class Probe:
     def in_use(self, path: str) -> str | None:
         """Return why a block device cannot be held; None when it can."""
         try:
-            # For reading: closing after writing would make udev look at the device anew.
+            # For reading: closing after writing would make udev look at the device again.
             handle = os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
         except OSError as error:
             if error.errno == errno.EBUSY:

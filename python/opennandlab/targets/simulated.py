@@ -8,14 +8,14 @@ What a stimulus means here:
 
 - Random stimuli are one closed loop of threads times queue depth. Sequential ones are a loop for
   each thread, on an equal slice of the range (whole multiples of 4 KiB), at most 256 threads. A
-  stream starts anew when the next request does not fit before the end of its slice or segment.
+  stream starts again when the next request does not fit before the end of its slice or segment.
 - Requests smaller than a page move whole pages: a read senses and transfers the page, a write reads
   the rest of it (read, modify, write) unless the page holds nothing or is in the write buffer, and
   programs it whole. So a drive of 4 KiB pages takes 512 B requests and pays for 4 KiB.
 - A `rate_per_s` is an open loop of Poisson arrivals. A request that arrives while `outstanding` are
-  under way waits outside, and its response time begins when it is let in, as in fio.
+  in progress waits outside, and its response time begins when it is let in, as in fio.
 - A `skew` has the same popular places in every stimulus with its seed; `logs` trim a zone by one
-  command before its first write, and a stimulus begins with zones drawn anew.
+  command before its first write, and a stimulus begins with zones drawn again.
 - Places are aligned from the start of the range, or of its segment.
 - Reads of pages that were never written take no flash time, as on a drive after TRIM. A stimulus in
   which no time passes at all is refused: without a link or command costs in the device file such
@@ -26,7 +26,7 @@ What a stimulus means here:
   done at once; `pass_time` tells the drive afterwards how long it took.
 
 What is kept from one stimulus to the next: flash and tables, the pages in the write buffer and the
-caches, temperature and wear budget of throttles. What starts anew with each: queues, the last
+caches, temperature and wear budget of throttles. What starts again with each: queues, the last
 direction of the link and of the cores, the idle timers of dies.
 
 After Ctrl-C in the middle of a stimulus the drive holds what was done until then; commands under

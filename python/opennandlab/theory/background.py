@@ -114,7 +114,7 @@ def patrol_reads_per_s(pages: float, period_days: float) -> float:
 def patrol_wait_us(
     service_us: float, interval_us: float, dies: int = 1, iops: float = 0.0
 ) -> float:
-    """Return what a host read waits in the mean, for patrol reads above all.
+    """Return what a host read waits on average, for patrol reads above all.
 
     Args:
         service_us: a read of a page, s.

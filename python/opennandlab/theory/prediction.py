@@ -41,7 +41,7 @@ DEVICE_KNOWN: Mapping[str, Mapping[str, Collection[str]]] = {
              "map_unit_bytes", "mapping", "metadata_share", "over_provisioning_pct", "parity",
              "placement", "write_buffer_absorbs", "write_frontiers"), ANY,
         ),
-        # Blocks whose collection is under way take spare area: 4 % with 256 blocks a die.
+        # Blocks whose collection is in progress take spare area: 4 % with 256 blocks a die.
         "collection": ("whole",),
         "wear_leveling": ("dynamic",),
         "writes_complete": ("in_memory",),
@@ -134,7 +134,7 @@ def closed_form_waf(
         raise NoFormulaError("sequential writes with reads between them")
     scheme, parameters = mapping_of(device)
     if scheme == "zoned":
-        # A drive with zones moves nothing; what it programs beside the data, all programs have.
+        # A drive with zones moves nothing; what it programs next to the data, all programs have.
         return _rounded(programs_per_page(effective))
     if scheme == "page" or (scheme == "dftl" and _fits(parameters, effective)):
         return _collecting_waf(device, effective, workload)
@@ -183,7 +183,7 @@ def _is_known(value: object, kinds: Collection[str] | None) -> bool:
 
 
 def programs_per_page(effective: Mapping[str, Any]) -> float:
-    """Return the programs per page of data: parity and the drive's own records beside it.
+    """Return the programs per page of data: parity and the drive's own records next to it.
 
     Args:
         effective: What follows from a device.

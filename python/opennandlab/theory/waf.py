@@ -87,7 +87,7 @@ def spare_factor_effective(
         `S_eff = 1 - U / (T - R b)`.
 
     Raises:
-        ValueError: when an argument is out of range, or the logical pages do not fit beside the
+        ValueError: when an argument is out of range, or the logical pages do not fit next to the
             reserve.
 
     Source:

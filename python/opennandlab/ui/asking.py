@@ -53,7 +53,7 @@ class FieldError(OpenNandLabError):
 
     Args:
         field: Its name in the form; empty for the form as a whole.
-        message: What stands there, and what is accepted.
+        message: What is there, and what is accepted.
     """
 
     def __init__(self, field: str, message: str) -> None:

@@ -220,7 +220,7 @@ class Board:
         self._begin("", [])
 
     def _begin(self, created: str, members: Sequence[Member]) -> None:
-        """Forget the points: the sweep was begun anew, or one was removed."""
+        """Forget the points: the sweep was begun again, or one was removed."""
         self._created = created
         self._members = members
         self._keys = tuple(dict.fromkeys(key for _, one in members for key in one))

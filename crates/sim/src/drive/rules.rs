@@ -240,7 +240,7 @@ const BY_SHAPE: &[Rule<DeviceConfig>] = &[
         (compression.ratio() < 1.0).then(|| {
             format!(
                 "{programs} with ftl.compression, whose data does not end with a page; accepted: \
-                 left out, or ftl.compression none"
+                 omitted, or ftl.compression none"
             )
         })
     }),

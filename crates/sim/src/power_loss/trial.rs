@@ -231,7 +231,7 @@ impl<'a> Trial<'a> {
     ) -> Vec<Fault> {
         let ready = (!recovered.facts.is_dead).then_some(recovered.report.time);
         let back = MountOutcome { ready, limit: self.mount_limit };
-        // A second recovery is held against this one elsewhere; a session answers as its flash is.
+        // A second recovery is compared with this one elsewhere; a session answers as its flash is.
         let again: Option<fn(u32) -> Reading> = None;
         let view = recovered.session.map_view();
         let reading = |lpn| recovered.reading(&view, lpn);

@@ -324,9 +324,10 @@ impl EccConfig {
                 let message = "is missing; accepted: the bits that each step corrects, 1 or more";
                 refuse("strength", message.into())
             }
-            (Some(strength), Some(t)) if strength != t => {
-                refuse("bch_t", format!("{t} is not strength = {strength}; accepted: one of both"))
-            }
+            (Some(strength), Some(t)) if strength != t => refuse(
+                "bch_t",
+                format!("{t} is not strength = {strength}; accepted: one of the two"),
+            ),
             _ => Ok(()),
         }
     }

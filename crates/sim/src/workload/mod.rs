@@ -245,7 +245,7 @@ impl Generator for Nothing {
 /// Wear that is set instead of written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wear {
-    /// Erases of a block, in the mean.
+    /// Erases of a block, on average.
     pub cycles: f64,
     /// By how much of this mean a block may be off, either way.
     pub spread: f64,

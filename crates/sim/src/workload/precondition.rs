@@ -128,7 +128,7 @@ pub struct RestStep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgeStep {
-    /// Erases of each block by the end of the step, in the mean; 0 to 1e6. Blocks that have more
+    /// Erases of each block by the end of the step, on average; 0 to 1e6. Blocks that have more
     /// keep them.
     #[schemars(range(min = 0, max = 1e6))]
     pub pe_cycles: f64,

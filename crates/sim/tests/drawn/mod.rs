@@ -1,4 +1,4 @@
-//! Draws small devices of every make, for the tests that run beside a plain map.
+//! Draws small devices of every make, for the tests that run next to a plain map.
 
 use opennandlab_sim::drive::DeviceConfig;
 use opennandlab_sim::rng::Rng;

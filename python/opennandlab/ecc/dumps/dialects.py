@@ -1,6 +1,6 @@
 """Layouts of pages and parity by controller: one row each.
 
-Each row was held against a public sample or the output of a public tool (V), or follows two
+Each row was compared with a public sample or the output of a public tool (V), or follows two
 descriptions or one by the maker of a tool (L). What differs between them is the primitive
 polynomial, the order of bits, whether parity is inverted for erased pages, and the places.
 """
@@ -191,7 +191,7 @@ class Dialect:
         is_inverted: Whether the parity of erased words is all ones.
         place: The places in a page.
         strengths: Bit errors corrected.
-        is_sampled: Whether it was held against a public sample or the output of a tool.
+        is_sampled: Whether it was compared with a public sample or the output of a tool.
         source: Of the row.
         scrambler: If there is one.
         is_open: Whether the first byte of the OOB with parity is left open.

@@ -71,7 +71,7 @@ def not_enabled(card: Card) -> Iterator[Check]:
 
 @GROUP()
 def when_idle(card: Card) -> Iterator[Check]:
-    """Send the interrupt when nothing is under way."""
+    """Send the interrupt when nothing is in progress."""
     enabled(card)
     answer = card.command(13, HPI)
     yield "errors", answer.errors, "none"

@@ -216,7 +216,7 @@ def overwrite(card: Card) -> Iterator[Check]:
 
 @GROUP("6.13 Device status, DEVICE_ECC_FAILED")
 def uncorrectable(card: Card) -> Iterator[Check]:
-    """Damage what the flash holds, and read it; then write it anew."""
+    """Damage what the flash holds, and read it; then write it again."""
     card.start()
     card.write(800, pattern(800, 8))
     yield "damaged", card.core.corrupt(800), True

@@ -1,6 +1,6 @@
 """Whether the figures of a job are those of the load that its options name.
 
-fio writes the options of the last job beside the figures of a whole group, and a queue is as deep
+fio writes the options of the last job next to the figures of a whole group, and a queue is as deep
 as the engine lets it be. A job that fails a check is *uncertain*: it is labelled by its figures.
 """
 

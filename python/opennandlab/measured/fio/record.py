@@ -5,11 +5,11 @@
 | before 2.1.14 | no `total_ios`: requests are IOPS x run time |
 | before 2.2.6 | `iops` is cut to a whole number |
 | 2.2.12 to 2.19 | bins of JSON+ stand under their number, with `FIO_IO_U_PLAT_BITS` |
-| before 2.21 | `io_bytes` is in KiB; later in bytes, with `io_kbytes` beside it |
+| before 2.21 | `io_bytes` is in KiB; later in bytes, with `io_kbytes` next to it |
 | before 2.99 | `slat`, `clat`, `lat` in microseconds; later `slat_ns`, `clat_ns`, `lat_ns` |
 | before 2.3, 3.2, 3.4, 3.8 | no `job options`, `bw_bytes`, `sync`, `job_runtime` |
 | 3.1 to 3.12 | with `lat_percentiles` the percentiles of `lat` stand under `clat_ns` |
-| before 3.18 | no `N` beside a mean: requests are `total_ios` |
+| before 3.18 | no `N` next to a mean: requests are `total_ios` |
 
 Source: `stat.c` of fio at the tags fio-2.0.10 to fio-3.42. The unit of `io_bytes` must also follow
 from `bw` (KiB/s in all versions) and `runtime` (ms in all): where version and figures disagree, the

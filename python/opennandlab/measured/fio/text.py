@@ -32,7 +32,7 @@ class CutError(ValueError):
     """
 
     def __init__(self, start: int, at: int, reason: str) -> None:
-        """Keep the places beside the message."""
+        """Keep the places next to the message."""
         super().__init__(reason)
         self.start = start
         self.at = at

@@ -2,7 +2,7 @@
 
 Its schema is `opennandlab.pts/1`. Two documents of a simulated drive with equal settings are equal
 byte by byte, so what belongs to one machine and moment is left out of them and stands in `run.json`
-beside them. Documents of real drives carry it themselves.
+next to them. Documents of real drives carry it themselves.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ def save_run(folder: Path, name: str, wall_s: float) -> None:
 def add_remarks(folder: Path, document: PtsDocument, remarks: Remarks) -> None:
     """Add to `run.json` which document a run made, and what was said of it by hand.
 
-    What is not said anew stays: a run that goes on keeps the notes of its beginning.
+    What is not said again stays: a run that goes on keeps the notes of its beginning.
     """
     path = folder / "run.json"
     runs = read_moments(path)

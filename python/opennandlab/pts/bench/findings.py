@@ -10,7 +10,7 @@ from opennandlab.documents.pts_base import Results
 
 @dataclass(frozen=True)
 class Findings:
-    """What a procedure found out, beside the cells that the bench keeps.
+    """What a procedure found out, next to the cells that the bench keeps.
 
     Args:
         results: Figures of the test.

@@ -77,7 +77,7 @@ def prepared(place: Place, names: Sequence[str]) -> Iterator[None]:
 
 
 def _check_contents(place: Place, folder: Path, names: Sequence[str]) -> None:
-    """Refuse a directory that holds anything, unless its run goes on."""
+    """Refuse a directory that holds anything, unless its run continues."""
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"cannot write into {folder}: permission denied")
     try:

@@ -127,7 +127,7 @@ def _requests_from_dict(document: dict[str, Any]) -> Requests:
 
 
 class Journal:
-    """The journal of one run, and the checkpoint beside it.
+    """The journal of one run, and the checkpoint next to it.
 
     Args:
         folder: Output directory of the run; it exists.

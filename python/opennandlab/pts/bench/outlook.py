@@ -116,7 +116,7 @@ class Outlook:
 
     def _find(self, progress: Progress) -> None:
         key = progress.phase, progress.round
-        # The same phase again, such as the purge before another block size, begins anew.
+        # The same phase again, such as the purge before another block size, begins again.
         if key == self._key and progress.cell >= self._cell:
             self._cell = progress.cell
             return

@@ -1,6 +1,6 @@
 """Several tests, or one with several values of a parameter: one document each, and one of them all.
 
-A simulated drive is made anew for each test, so that a document is the same whether its test ran
+A simulated drive is made again for each test, so that a document is the same whether its test ran
 alone or not. A real one is the same throughout, and each test purges it.
 """
 
@@ -59,7 +59,7 @@ class Job:
         name: Name of the document.
         test: Which test.
         settings: With what.
-        overrides: Keys of a simulated device, by dotted path, beside those of the request.
+        overrides: Keys of a simulated device, by dotted path, next to those of the request.
     """
 
     name: str
@@ -270,7 +270,7 @@ def _varied(job: Job, key: str, text: str, set_already: Collection[str]) -> Job:
     own = [option.key for option in job.test.options]
     given = job.settings.options if setting in own else plain(job.settings)
     if setting in given and given[setting] != getattr(Settings(), setting, None):
-        raise ConfigError("vary", f"`{key}` is given as an option too; accepted: one of both")
+        raise ConfigError("vary", f"`{key}` is given as an option too; accepted: one of the two")
     if setting in VARIED:
         try:
             value = VARIED[setting](text)

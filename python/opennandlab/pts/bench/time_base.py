@@ -57,7 +57,7 @@ CELL_BYTES_MIN = 2000 * (128 << 10)
 REST_FILLS_MAX = 1.0
 # A smaller request moves a page all the same.
 PAGE_BYTES = 4096
-# A cell in which some of the first requests are still under way has not measured its queue.
+# A cell in which some of the first requests are still in progress has not measured its queue.
 CELL_IOS_PER_OUTSTANDING = {"scaled": 4, "smoke": 2}
 CELL_RAMP_RATIO = 0.02
 RAMP_RATIO_MAX = 0.5
@@ -321,7 +321,7 @@ class TimeBase:
     def fills_first(self) -> bool:
         """Tell whether the writes to the steady state are too short to fill the range.
 
-        What a mix writes over data that were never written is drawn anew for each request, which
+        What a mix writes over data that were never written is drawn again for each request, which
         keeps a processor from filling the queue (see `targets.fio.job`).
         """
         if self._is_real_smoke:

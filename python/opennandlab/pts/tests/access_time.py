@@ -1,4 +1,4 @@
-"""Access time: how long one random request of 4 KiB takes when nothing else is under way.
+"""Access time: how long one random request of 4 KiB takes when nothing else is in progress.
 
 In the steady state of random 4 KiB writes, reads and then writes with one thread and one request
 outstanding (TC 1 / QD 1), uniformly over the active range; every response time is kept. The access

@@ -9,7 +9,7 @@ of two parts with u = 5 s:
 
 A sample is the IOPS of one u of writes. The recovery gain is part 1 over the steady level, the
 return ratio part 2 over it. A steady level may still fall by the 10 % that the rule allows, which
-pulls every gain down with it; so the gain over the part 2 before is told beside.
+pulls every gain down with it; so the gain over the part 2 before is given as well.
 
 Source: SNIA PTS tutorial, Kim and Ho, 2013; the ratios are of the implementation.
 """

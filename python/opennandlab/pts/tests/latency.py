@@ -61,7 +61,7 @@ def run(bench: Bench) -> Findings:
         # do. That of the first cell is the last one, of the round before.
         decides = at in {judged.index, (judged.index - 1) % len(plans)}
         is_read, was_read = (one.stimulus.read_pct >= 100 for one in (plan, plans[at - 1]))
-        # What writes leave to do goes on beside the first reads, longer than a scaled cell waits.
+        # What writes leave to do goes on next to the first reads, longer than a scaled cell waits.
         if (decides and not is_read) or (is_read and not was_read):
             plans[at] = replace(plan, limit=bench.plan.time.whole(plan.limit))
     rounds = until_steady(bench, lambda _: cells_of_round(bench, plans), tracked, cells=len(plans))

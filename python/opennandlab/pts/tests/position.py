@@ -10,7 +10,7 @@ that is full by then, a collection that begins, data that lies unevenly on its d
          │            ▁▁▁▂▂▃▃▄▄▅▅▆▆    writes after random ones: slow while random data is left
          └──────────────────────────── position
 
-    slice of a simulated drive     queue fills │ measured, whole rows of blocks │ under way
+    slice of a simulated drive     queue fills │ measured, whole rows of blocks │ in progress
     ends exactly at the next one                                          limit ┘
 
 What is under way at the limit of a slice is carried out too, so the limit lies before its end by as

@@ -6,7 +6,7 @@ pure writes; *mixed efficiency* is what was measured over that. Below 1, they co
 
 The RMS over the five mixes, sqrt(sum x^2 / 5), is one number for a drive that serves all of them.
 
-Beside them stands the mix of database servers, 67 % reads, of random 4 and 8 KiB requests: two
+Next to them stands the mix of database servers, 67 % reads, of random 4 and 8 KiB requests: two
 thirds of reads, as data sheets and Iometer users quote it. It counts in neither of the two figures.
 
 Source: SNIA NAND performance tutorial, L. Smith, 2009 (mixes, RMS); the formulas are our reading.

@@ -102,7 +102,7 @@ def _resize(bench: Bench, config: dict[str, Any], channels: int, per_channel: in
     changed = copy.deepcopy(config)
     changed["nand"]["channels"] = channels
     changed["nand"]["dies_per_channel"] = per_channel
-    # What was derived from the old number of dies is derived anew.
+    # What was derived from the old number of dies is derived again.
     changed["ftl"].pop("gc_reserve_blocks", None)
     drive: Any = bench.target  # only those of the kinds of `TEST` come here
     target: Target = drive.sibling(changed)

@@ -1,7 +1,7 @@
 """Stability: how even a drive in its steady state is, second by second.
 
 After the steady state of random 4 KiB writes, 20 minutes of the same in samples of one second. The
-coefficient of variation is the standard deviation over the mean; beside it stand the smallest
+coefficient of variation is the standard deviation over the mean; next to it stand the smallest
 sample, the share of samples below half of the mean, and the 99.9 % response time.
 
 Source: "What's up with these numbers?", E. Spanjer, step 3 (performance against time); the figures

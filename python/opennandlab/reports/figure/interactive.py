@@ -112,7 +112,7 @@ def _plot(plot: Plot) -> dict[str, Any]:
         "shapes": [_shape(mark.axis, mark.value) for mark in plot.marks],
         "annotations": [*_mark_names(plot), *_point_names(plot)],
     }
-    # A narrow plot has no room beside it: there the names of levels stand above the frame.
+    # A narrow plot has no room next to it: there the names of levels stand above the frame.
     levels = len(scale.level_labels(plot, 0.0))
     narrow |= {"margin.r": 18, "margin.t": 30 + above + ROW_NAMES * levels}
     narrow["height"] += above + ROW_NAMES * levels

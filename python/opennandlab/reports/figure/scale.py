@@ -19,7 +19,7 @@ GRID_TICKS_MAX = 12
 BANDS_MAX = 100
 # More values than these on columns are a heap of letters; the table has them.
 COLUMN_LABELS_MAX = 64
-# Letters of what stands beside a frame: two of these leave it half of the width.
+# Letters of what stands next to a frame: two of these leave it half of the width.
 LABEL_CHARS_MAX = 40
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -56,7 +56,7 @@ def brief(value: float) -> str:
 
 
 def label(text: str) -> str:
-    """Return what stands beside a frame: of a longer text its beginning, so that room is left.
+    """Return what stands next to a frame: of a longer text its beginning, so that room is left.
 
     >>> label("a" * 50)
     'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…'

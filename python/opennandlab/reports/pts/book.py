@@ -1,7 +1,7 @@
 """From files to one report: a document is a chapter, a suite one for each of its documents.
 
 Files may come in any order, as a shell lists them: documents that a suite names stand in its order
-and once, whether they are given beside it or not, and `run.json` is read where it lies, for dates.
+and once, whether they are given next to it or not, and `run.json` is read where it lies, for dates.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from opennandlab.reports.model import Chapter, Report
 from opennandlab.reports.pts import header, overlay, source, views
 from opennandlab.reports.pts.source import Measured
 
-# A test of a real drive keeps job files and output of fio in this folder beside its document.
+# A test of a real drive keeps job files and output of fio in this folder next to its document.
 FIO_FOLDER = "fio"
 
 
@@ -54,7 +54,7 @@ def open_book(paths: Sequence[Path], wanted: Wanted | None = None) -> Book:
     """Read documents and suites, and make their report.
 
     Args:
-        paths: Files; each a document of a test, or a suite that names such documents beside it; or
+        paths: Files; each a document of a test, or a suite that names such documents next to it; or
             folders of them.
         wanted: Which jobs are taken of outputs of fio.
 
@@ -124,7 +124,7 @@ def documents(
     """Return the documents that files hold or name, each once.
 
     Args:
-        paths: Files; each a document of a test, or a suite that names such documents beside it.
+        paths: Files; each a document of a test, or a suite that names such documents next to it.
         warnings: Takes what could not be used, and why.
         wanted: Which jobs are taken of outputs of fio.
     """
@@ -219,7 +219,7 @@ def _of_suite(path: Path, document: JsonObject, warnings: list[str]) -> Iterator
     pairs = zip(varied.documents, varied.values, strict=False) if varied else ()
     values = {name: (varied.key, value) for name, value in pairs} if varied else {}
     for name in filter(None, suite.documents):
-        # A name beside the suite, never a path that leads elsewhere.
+        # A name next to the suite, never a path that leads elsewhere.
         if PurePath(name).name != name:
             warnings.append(f"{path}: {name[:60]} is not the name of a file next to it")
             continue

@@ -1,7 +1,7 @@
 """The command that measures a document again, from what its header says.
 
 Everything that decides a figure is in the header but one: keys of a simulated device that `--set`
-changed, which `run.json` beside the document keeps. What the profile gives anyway is left out.
+changed, which `run.json` next to the document keeps. What the profile gives anyway is left out.
 """
 
 from __future__ import annotations

@@ -400,7 +400,7 @@ def _written(measured: Measured) -> float | None:
 
 
 def _created(measured: Measured) -> str:
-    """Return when the document was made, as it says itself or as `run.json` beside it does."""
+    """Return when the document was made, as it says itself or as `run.json` next to it does."""
     moment = measured.moment
     found = measured.document.created or (moment.created if moment else "")
     return found.replace("T", " ").replace("Z", " UTC") or "not recorded"

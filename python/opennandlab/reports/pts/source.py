@@ -46,7 +46,7 @@ class Measured:
         figures: Single figures of its results, also those of a test that this build does not know.
         lost: The places of what was lost.
         missing: The same in sentences, and what else is wrong with the file.
-        moment: What `run.json` beside the file says of its run; None where there is none.
+        moment: What `run.json` next to the file says of its run; None where there is none.
     """
 
     name: str
@@ -193,7 +193,7 @@ def moments(document: JsonObject) -> dict[str, Moment]:
 
 
 def moment_of(path: Path, document: JsonObject) -> Moment | None:
-    """Return what `run.json` beside a document says of its run; None where it says nothing."""
+    """Return what `run.json` next to a document says of its run; None where it says nothing."""
     beside = path.with_name("run.json")
     if beside == path or not beside.is_file():
         return None

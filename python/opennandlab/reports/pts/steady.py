@@ -226,7 +226,7 @@ def _window_plot(steady: pts.Steady, place: int, suffix: str) -> Plot:
     )
 
 
-# Beside the rule of the specification: whether a simulated drive had to collect meanwhile.
+# Next to the rule of the specification: whether a simulated drive had to collect meanwhile.
 COLLECTED = {
     "seen": "yes", "none": "no", "not_applicable": "not needed", "unknown": "unknown",
 }  # fmt: skip

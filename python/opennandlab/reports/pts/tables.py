@@ -54,7 +54,7 @@ def _most(block: pts.Table) -> float:
 def of_block(block: pts.Table) -> Table:
     """Return a table of the document as the report shows it; long times in ms instead of µs."""
     (shown,) = in_one_unit([block])
-    # Thousands of ms beside tenths, tens of µs beside thousands: as many decimals as each needs.
+    # Thousands of ms next to tenths, tens of µs next to thousands: as many decimals as each needs.
     is_wide = shown is not block or (block.unit == "ms" and _most(block) >= 1e3)
     block = shown
     # Columns of several units name them themselves.

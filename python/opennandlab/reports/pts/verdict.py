@@ -10,7 +10,7 @@ imported     somebody else measured it, and the steady state is not known
 unknown      the document lost what would tell
 ```
 The first of these that holds is the verdict. A document can be steady and still leave a step of the
-specification out: that is `conformance`, and stands beside it.
+specification out: that is `conformance`, and stands next to it.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
         to: A document of IOPS, throughput, latency, skew, fill, zones or load, or a CSV of cells:
             path, `reference:NAME`, or the document; several of one drive too.
         free: Keys to fit, `KEY`, `KEY=LOW:HIGH` or `KEY=ONE,OTHER`; or keys with bounds, or a list
-            of values. None: the device is held against the document as it is.
+            of values. None: the device is compared with the document as it is.
         hold_out: Cells that take no part in the fit: a share, or names; None for a quarter.
         runs: Runs of each start, about; None for 40 per key.
         starts: Starts of the search at most. None for 4, and one of cells that are single runs.
@@ -114,7 +114,7 @@ def run(
         wanted: The plan.
         jobs: Runs at a time; None for all cores.
         journal: Where runs are kept until the end; None for nowhere.
-        watch: Told how far it is.
+        watch: Called with the progress.
         command: What ran it.
 
     Raises:

@@ -250,7 +250,7 @@ def _blocks(
     whole = int(device[BLOCKS])
     if asked is not None:
         if BLOCKS in free:
-            raise ConfigError("--blocks", f"{BLOCKS} is fitted; accepted: one of both")
+            raise ConfigError("--blocks", f"{BLOCKS} is fitted; accepted: one of the two")
         if asked > whole:
             raise ConfigError("--blocks", f"{asked} is more than the device has; accepted: {whole}")
         return asked or None

@@ -1,6 +1,6 @@
 """What a set of keys costs: the cells of one run, as logs of simulated over measured.
 
-Runs of one batch stand beside each other on the cores; their order decides nothing, and what the
+Runs of one batch stand next to each other on the cores; their order decides nothing, and what the
 journal has is not run again.
 """
 
@@ -300,7 +300,7 @@ class Objective:
         held_out: Names of the cells that do not count.
         model: Gives the figures.
         runs_max: At most so many runs are planned, for the progress.
-        watch: Told how far it is; None for nobody.
+        watch: Called with the progress; None for nobody.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what a fit consists of)
@@ -381,7 +381,7 @@ class Objective:
         self.best = self.best_residuals = None
 
     def choose(self) -> None:
-        """Go back to the best place of all starts, the one under way among them."""
+        """Go back to the best place of all starts, the one in progress among them."""
         self.end()
         if self.ends:
             best = min(self.ends, key=lambda one: self.loss(one.residuals))

@@ -105,7 +105,7 @@ class LifeCampaign:
     Args:
         sample: The drives.
         store: Where finished drives are kept.
-        watch: Told how far it is.
+        watch: Called with the progress.
 
     Raises:
         ConfigError: for a sample that cannot be.

@@ -128,7 +128,7 @@ class Settings:
         return -(-self.cuts // CUTS_PER_LIFE)
 
     def document(self) -> dict[str, Any]:
-        """Return what decides the result, beside the device."""
+        """Return what decides the result, next to the device."""
         return {
             "cuts": self.cuts,
             "cuts_per_life": CUTS_PER_LIFE,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 NAME: Final = "rows.db"
-# What SQLite keeps beside a database; the shared memory of a write-ahead log is built again.
+# What SQLite keeps next to a database; the shared memory of a write-ahead log is built again.
 BESIDE: Final = ("", "-journal", "-wal")
 TEXT_BYTES: Final = 200
 

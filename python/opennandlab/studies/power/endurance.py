@@ -231,7 +231,7 @@ class Settings:
         return told
 
     def document(self) -> dict[str, Any]:
-        """Return what decides the result, beside the fleet."""
+        """Return what decides the result, next to the fleet."""
         return {
             "classes": list(self.classes),
             "variants": list(self.variants),

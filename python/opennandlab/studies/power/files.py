@@ -116,7 +116,7 @@ class Settings:
             raise ConfigError("--window-ms", message)
 
     def document(self) -> dict[str, Any]:
-        """Return what decides the result, beside device and records."""
+        """Return what decides the result, next to device and records."""
         return {
             "cuts": self.cuts,
             "rows": self.rows,
@@ -222,7 +222,7 @@ def recorded(folder: Path, mode: Mode, rows: int) -> Recording | None:
     if not is_same:
         raise ConfigError(
             "--output",
-            f"{told} is of {document['rows']} rows; accepted: the same, or another folder",
+            f"{told} has {document['rows']} rows; accepted: the same, or another folder",
         )
     found = captures.read(kept)
     if not found.is_whole:

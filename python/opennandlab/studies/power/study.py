@@ -30,7 +30,7 @@ class Row:
         settings: Keys that are set for it.
         claims: What the drive promises.
         must: Classes that must be found within 500 cuts.
-        may: Classes that may be found beside.
+        may: Classes that may be found as well.
         targets: Where cuts are aimed.
     """
 

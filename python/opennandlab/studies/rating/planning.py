@@ -252,7 +252,7 @@ def _of_life(sheet: Sheet, solution: Solution) -> list[str]:
         return []
     text = (
         f"space for data is {solution.alpha:.4g} times the capacity; drives of {day:.3g} writes a "
-        f"day have {found[0]} to {found[1]}: one of both does not fit"
+        f"day have {found[0]} to {found[1]}: one of the two does not fit"
     )
     return [text]
 

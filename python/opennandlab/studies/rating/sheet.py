@@ -175,7 +175,7 @@ class Sheet:
                 f"{self.tbw / 1e12:.6g} TB, and {self.dwpd:g} drive writes a day for "
                 f"{self.years:g} years are {self.dwpd:g} x {DAYS} x {self.years:g} x "
                 f"{self.capacity_bytes / 1e12:.6g} TB = {written / 1e12:.6g} TB; accepted: within "
-                f"{LIFE_TOLERANCE:.0%}, or one of both",
+                f"{LIFE_TOLERANCE:.0%}, or one of the two",
             )
 
 

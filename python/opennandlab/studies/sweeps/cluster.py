@@ -6,7 +6,7 @@ Workers return results and write nothing: only the client writes the store, whic
 of its own. A result is taken as soon as it is there and then released: results that the client
 still refers to are computed again when their worker is lost. A point whose worker dies runs on
 another one. Where that happens three times, it is under suspicion, for Dask blames all points of a
-worker: suspects run when nothing else is under way, each alone, and the one that takes three
+worker: suspects run when nothing else is in progress, each alone, and the one that takes three
 workers with it has failed. A scheduler that is lost ends the sweep; the same command goes on from
 the store.
 
@@ -140,7 +140,7 @@ class Cluster(Engine):
             self._seen_at_s = now + CONNECT_S
 
     def _send_waiting(self) -> None:
-        """Send what waited, now that nothing is under way: all held points, or one suspect."""
+        """Send what waited, now that nothing is in progress: all held points, or one suspect."""
         self._alone = None
         while self._held:
             self._send(self._held.popleft())
@@ -154,7 +154,7 @@ class Cluster(Engine):
         return dict.fromkeys(list(self._futures)[: self.slots])
 
     def close(self) -> None:
-        """Cancel what is under way, and stop workers of one's own."""
+        """Cancel what is in progress, and stop workers of one's own."""
         futures = list(self._futures.values())
         self._futures.clear()
         if futures and self._client.status == "running":

@@ -65,7 +65,7 @@ class Sweep:
         request: What all points share, by the keys of the verb.
         changes: Keys that are set in all points, by dotted path.
         axes: The grid; the last axis varies fastest.
-        listed: Combinations beside the grid; each is run with all of it.
+        listed: Combinations next to the grid; each is run with all of it.
         seeds: Which seeds, and when there are enough.
         name: For people, and to find its points again.
         plot: What is drawn: `x`, `y`, `lines`, `facets`.
@@ -82,7 +82,7 @@ class Sweep:
 
     @classmethod
     def load(cls, path: Path) -> Sweep:
-        """Read a sweep file; files that it names lie beside it.
+        """Read a sweep file; files that it names lie next to it.
 
         Raises:
             ConfigError: with the key, what stands there, and what is accepted.

@@ -32,7 +32,7 @@ from opennandlab.studies.sweeps.predicted import predicted_at
 THEORY = {"waf": "predicted_waf"}
 # Numbers that are drawn where nothing is asked for, the first that there is.
 USUAL = ("waf", "fer", "rber", "average_1", "iops.total", "latency_us_mean", "tbw_tb")
-# What a rate of frame errors is drawn by, beside itself.
+# What a rate of frame errors is drawn by, next to itself.
 BESIDE = (
     "fer", "frames", "frame_errors", "fer_low", "fer_high", "channel_ber", "relative_error",
     "unseen_share",
@@ -194,7 +194,7 @@ def of_rows(
 
 
 def _formula(rows: Rows, varied: Sequence[str], settings: Callable[[str], JsonObject]) -> Formula:
-    """Return what theory predicts beside the points of a store."""
+    """Return what theory predicts next to the points of a store."""
     keys = {tuple(row[name] for name in varied): str(row["key"]) for row in rows}
 
     @cache

@@ -42,7 +42,7 @@ PILOT_S = 10.0
 
 
 class EngineError(OpenNandLabError):
-    """An engine that cannot go on, such as a scheduler that is away; what is done is kept."""
+    """An engine that cannot continue, such as a scheduler that is away; what is done is kept."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def run_point(  # noqa: PLR0913 (a point in parts, as it is sent to workers)
         key: Key of the point.
         settings: Settings of the point.
         seed: Seed of the point.
-        watch: Told how far it is.
+        watch: Called with the progress.
         unfinished: Where verbs that can go on leave what they have; None for nowhere.
 
     Raises:
@@ -240,7 +240,7 @@ class Cost:
 def costs(points: Sequence[Point]) -> list[Cost]:
     """Return what points take, by the first of each kind: it runs and is thrown away.
 
-    Policies in Python are slower than what they stand beside, by a factor that only they know.
+    Policies in Python are slower than what they stand next to, by a factor that only they know.
     """
     kinds: dict[str, list[Point]] = {}
     for point in points:

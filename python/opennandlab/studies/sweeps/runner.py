@@ -122,7 +122,7 @@ class Run:
     Args:
         sweep: What is wanted.
         store: Where points are kept.
-        watch: Told how far it is, several times a second.
+        watch: Called with the progress, several times a second.
         retry: Whether points that failed before are run again.
     """
 
@@ -188,7 +188,7 @@ class Run:
         """Run what is missing, and return all rows.
 
         Raises:
-            EngineError: when the engine cannot go on; what is done is kept.
+            EngineError: when the engine cannot continue; what is done is kept.
             KeyboardInterrupt: on Ctrl-C, when what is done is kept.
         """
         running = 0

@@ -123,7 +123,7 @@ class Seeds:
             meant = f"; did you mean `{near}`?" if near else ""
             some = ", ".join(known[:12]) + (" …" if len(known) > 12 else "")
             raise ConfigError(
-                f"until.{name}", f"is not a number of these runs; accepted: {some}{meant}"
+                f"until.{name}", f"is not a metric of these runs; accepted: {some}{meant}"
             )
         if len(found) < 2:
             return have

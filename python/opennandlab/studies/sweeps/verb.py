@@ -66,7 +66,7 @@ class Verb(ABC):
         Args:
             settings: What `reader` returned.
             seed: Seed of all randomness.
-            watch: Told how far it is.
+            watch: Called with the progress.
             place: A folder where one that is resumable leaves what it has, and finds what the run
                 before left; the document does not depend on it.
 

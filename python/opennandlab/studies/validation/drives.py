@@ -1,6 +1,6 @@
 """Figures that makers and reviewers published of the drives behind the product presets, as data.
 
-    DRIVES ──► suites.presets ──► published beside simulated, in docs/presets.md
+    DRIVES ──► suites.presets ──► published next to simulated, in docs/presets.md
 
 A cell is one figure: what is asked, in which state of the drive, the number, and its source
 (brackets are those of docs/presets.md). `fitted` names the key that the figure fixed; all other

@@ -191,7 +191,7 @@ def zones(drive: Drive) -> list[Zones]:
 
 @dataclass(frozen=True)
 class Load:
-    """A probe of 10 000 reads and writes a second beside writes; percentiles in us.
+    """A probe of 10 000 reads and writes a second next to writes; percentiles in us.
 
     Example:
         >>> loads(MICRON)[0].us["read", "p99"]

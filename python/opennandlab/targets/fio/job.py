@@ -16,7 +16,7 @@ for its own), and new data for every write. Random data are drawn once for each 
 outstanding, and fio changes a few bytes in each 512 of them before a write: no 4 KiB repeat, and
 they compress by 9 % (at most 12 %); more bytes together by more, the fewer can be outstanding. To
 draw all of them anew would take the host 0.2 to 0.3 ns a byte, in which the queue is not full: 5 to
-10 % at queue depth 1, and no more than 5 GB/s a thread. Data that compress are drawn anew, since
+10 % at queue depth 1, and no more than 5 GB/s a thread. Data that compress are drawn again, since
 fio repeats them otherwise; so are those of mixes where the range was not written before: fio writes
 from the buffers that it has read into.
 """
@@ -125,7 +125,7 @@ class Done:
         seconds: Their time.
         ios: Their requests.
         bytes: Their bytes.
-        start_bytes: Where each thread's stream goes on.
+        start_bytes: Where each thread's stream continues.
     """
 
     legs: int = 0

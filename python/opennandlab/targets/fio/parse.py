@@ -2,7 +2,7 @@
 
 With `--output-format=json+` fio gives the bins of the histogram of `lat` (submission to
 completion): 64 per power of two, so 1.6 % wide, each under its middle. Mean and maximum are exact
-beside them. `--status-interval` appends a whole document of running totals each time; the
+next to them. `--status-interval` appends a whole document of running totals each time; the
 differences of two of them are exact counts of a piece. The maximum of a piece is exact when it is
 the largest until then, else it is the last bin that grew.
 

@@ -61,7 +61,7 @@ class Files:
     Args:
         job: The job file.
         output: fio's JSON.
-        messages: What it said beside.
+        messages: What else it printed.
     """
 
     job: Path

@@ -16,7 +16,7 @@ second or less; while it does, that thread submits nothing (about 1 us a request
 Three things fio 3.33 must be helped with. It leaves trims out of a log, so a zone is trimmed here
 when the first of its lines is sent, which is before its first write by what fio reads ahead. Jobs
 must be processes: with `thread=1` it crashes. And at the end of a log it leaves without waiting for
-what is under way; a pause of 1 us behind the last request (`thinktime_blocks`) makes it wait.
+what is in progress; a pause of 1 us behind the last request (`thinktime_blocks`) makes it wait.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _mean(sizes: int | tuple[tuple[int, float], ...]) -> float:
 
 
 def end_lines(stimulus: Stimulus, count: int) -> list[tuple[str, str | int]]:
-    """Return what makes fio wait for all requests under way behind the last line of a log."""
+    """Return what makes fio wait for all requests in progress behind the last line of a log."""
     if count == ENDLESS or stimulus.queue_depth == 1:
         return []
     return [

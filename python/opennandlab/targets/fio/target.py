@@ -2,7 +2,7 @@
 
 One stimulus is a few legs (see `job`), each a job file and an output in `folder`, numbered in the
 order they ran: `0007-randwrite-4096.fio`, `0007-randwrite-4096.json`. Time is real. Between two
-legs fio starts anew, for about half a second without requests, which is not counted.
+legs fio starts again, for about half a second without requests, which is not counted.
 
 Limits of what is measured: `written_bytes` holds an estimate of what a ramp in time wrote (fio
 does not count it), at the rate of the measured part; `inside` then says so.
@@ -118,7 +118,7 @@ class FioTarget(Target):
         except OSError as error:
             where = folder or tempfile.gettempdir()
             raise WriteError(f"cannot write into {where}: {error.strerror or error}") from error
-        # After a resumed run, numbers go on.
+        # After a resumed run, numbers continue.
         used = [int(path.name[:4]) for path in self.folder.glob("[0-9][0-9][0-9][0-9]-*.fio")]
         self._number = max(used, default=-1) + 1
         # What fio did otherwise than asked, each once; for the header of the report.
@@ -193,7 +193,7 @@ class FioTarget(Target):
                 except TargetError as gone:
                     raise TargetError(f"{gone}; {error}") from error
                 raise
-            # Each process of fio opens the target anew: what was exchanged meanwhile is neither
+            # Each process of fio opens the target again: what was exchanged meanwhile is neither
             # taken for a measurement nor written by the next one.
             self.place()
             moved = _add(total, leg, result, done, sample_s)
@@ -229,7 +229,7 @@ class FioTarget(Target):
         return link_to(self.folder, name, os.path.realpath(path))
 
     def inside(self) -> dict[str, float | int | None]:
-        """Return what a kind of target measures beside, at the end of a stimulus."""
+        """Return what a kind of target measures in addition, at the end of a stimulus."""
         return {}
 
     def trim(self, offset: int, length: int) -> None:
@@ -491,7 +491,7 @@ def littles_law_error(measured: Measurement, stimulus: Stimulus) -> float | None
     """Return how far throughput times response time is from the requests outstanding.
 
     Little's law (1961) holds for any closed loop that is always full; a cell that does not obey it
-    was too short, or fio could not keep the queue full. None for open loops, and beside other
+    was too short, or fio could not keep the queue full. None for open loops, and next to other
     loads.
     """
     mean_ns = measured.latency.mean_ns

@@ -3,7 +3,7 @@
     skew    steady rate and write amplification of skewed writes     victims, hot and cold data
     fill    the same by what share of the drive is in use            spare area
     zones   rates of zones that are trimmed and written as logs      superblocks: size and number
-    load    response times of a probe beside writes at a rate        collection in the foreground
+    load    response times of a probe next to writes at a rate        collection in the foreground
 
     identify   six cells of these kinds, and what they tell together
 

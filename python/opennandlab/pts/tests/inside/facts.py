@@ -1,4 +1,4 @@
-"""What is known of a drive from its own file, to stand beside what a test finds out from outside.
+"""What is known of a drive from its own file, to stand next to what a test finds out from outside.
 
 Nothing of it is known of a real drive.
 """

@@ -1,7 +1,7 @@
-"""Load: how long reads take beside writes that come at a fixed rate.
+"""Load: how long reads take next to writes that come at a fixed rate.
 
     purge | one pass | three uniform overwrites | closed loop: what the drive sustains |
-    for each rate: a probe of 50/50 at 10 000 requests/s, and beside it 99 % writes at the rate
+    for each rate: a probe of 50/50 at 10 000 requests/s, and next to it 99 % writes at the rate
 
 All requests are uniform, of 4 KiB, and made by Poisson processes, so that a slow drive does not
 slow its hosts down. What the probe measures is what another user of the drive would. The *knee* is
@@ -12,7 +12,7 @@ response time begins when the drive gets them (so fio does it too): beyond satur
 stop growing, and the achieved rate is below the one asked for. Results say so.
 
 The probe itself may be more than a drive can do, half of it being writes: it is then *starved*, and
-what it measures is a closed loop. Where it is so beside the lowest load there is no knee.
+what it measures is a closed loop. Where it is so next to the lowest load there is no knee.
 
 A window over which nothing is moved shows a drive without collection. That is so where the range in
 use is small against the spare area: then the results say that too.
@@ -226,7 +226,7 @@ def _rate(part: LoadPart, cell: Cell) -> float | None:
 
 
 def parts(cell: Cell) -> tuple[LoadPart, LoadPart]:
-    """Return what the probe got, and what the load beside it."""
+    """Return what the probe got, and what the load next to it."""
     loads = cell.measurement.loads
     if len(loads) == 2:
         return loads[0], loads[1]
@@ -249,7 +249,7 @@ def knee(points: list[LoadPoint], probe_per_s: float) -> float | None:
     """Return the largest load whose reads have a p99 of at most twice that of the lowest load.
 
     Loads that were not achieved, and all above the first that is slower, do not count. A probe that
-    is starved beside the lowest load has nothing to be compared with.
+    is starved next to the lowest load has nothing to be compared with.
     """
     ordered = sorted(points, key=lambda point: point.asked_per_s)
     found = None

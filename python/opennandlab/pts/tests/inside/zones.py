@@ -16,7 +16,7 @@ a zone leaves about half a superblock that is not all its own, and a drive moves
 these remains no longer fit into what is spare. On simulated drives with spare factors S from 0.06
 to 0.44 the edge was at 0.117/S to 0.171/S superblocks (docs/pts.md), so that edge x S / 0.15 is
 right within a factor of 1.3. Where S is known, from the file of a simulated drive or by the option,
-that estimate stands beside the edge; a real drive tells S by `fill`.
+that estimate stands next to the edge; a real drive tells S by `fill`.
  Without a list
 (`auto`) sizes go down by factors of two from a 32nd of the capacity until two in a row are slow,
 counts go up by factors of two until one is slow; on a simulated drive, whose time costs nothing,

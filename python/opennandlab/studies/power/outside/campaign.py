@@ -4,11 +4,11 @@
 fill ─► { workload ─► off ─► on ─► ready? ─► read back twice ─► judge ─► evidence } × cuts
 ```
 After each cut everything that was touched is read, a tenth of the rest, and each fiftieth time all
-of it. Units that were found damaged are written anew before the next cut, so each cut is judged by
+of it. Units that were found damaged are written again before the next cut, so each cut is judged by
 itself; the drive is never formatted. Where hosts do so, what was not answered is sent again and
 flushed then, and the next cut shows whether it was kept. A drive that counts its losses of power
 must count each. A campaign that was interrupted goes on with its counts, and
-fills the range anew, since nobody knows what the drive holds.
+fills the range again, since nobody knows what the drive holds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ JOURNAL: Final = "power.cuts.jsonl"
 UNITS_MAX: Final = 1 << 18
 FULL_SCAN_EVERY: Final = 50
 SAMPLE_RATIO: Final = 0.1
-# After a drive that does not come back, the power is given anew so often.
+# After a drive that does not come back, the power is given again so often.
 MORE_CYCLES: Final = 3
 POLL_S: Final = 0.02
 EVIDENCE_MAX: Final = 5
@@ -103,7 +103,7 @@ class Settings:
             raise ConfigError("--span-mib", message)
 
     def document(self) -> dict[str, Any]:
-        """Return what decides the result, beside the drive."""
+        """Return what decides the result, next to the drive."""
         return {
             "cuts": self.cuts,
             "workloads": list(self.workloads),
@@ -229,7 +229,7 @@ class Campaign:
         return asked
 
     def _heal(self) -> None:
-        """Write what was damaged anew: from now on it owes that, and nothing of before."""
+        """Write what was damaged again: from now on it owes that, and nothing of before."""
         for unit in self._damaged:
             self._base[unit] = (0, False)
         self._anew += self._write_anew(sorted(self._damaged))
@@ -475,7 +475,7 @@ class Campaign:
     def _take_over(
         self, readings: Mapping[int, Reading], faults: Sequence[Mapping[str, Any]], host: Host
     ) -> None:
-        """From now on the drive owes what it has shown; what is damaged is to be written anew."""
+        """From now on the drive owes what it has shown; what is damaged is to be written again."""
         self._damaged = {fault["unit"] for fault in faults if fault["unit"] is not None}
         for unit, (kind, its_unit, version) in readings.items():
             if kind == DATA and its_unit == unit and version > 0:

@@ -23,7 +23,7 @@ from opennandlab.studies.power.outside.disks import Disk, Link
 from opennandlab.studies.power.outside.records import Write, content
 from opennandlab.targets.nbd_wire import AnswerError
 
-# Requests under way, by workload, as in simulated campaigns.
+# Requests in progress, by workload, as in simulated campaigns.
 DEPTHS: Final = {"random": 8, "sequential": 4, "sync": 1, "trim": 8, "hot": 16}
 HOT_UNITS: Final = 64
 # Bits of an entry for the judge.
@@ -204,7 +204,7 @@ class Host:
                 self._one(link, worker, done)
                 done += 1
         except OSError as error:
-            # The power, or the disk: what was under way is not acknowledged.
+            # The power, or the disk: what was in progress is not acknowledged.
             self.errors.append(str(error))
         finally:
             with suppress(OSError):

@@ -68,7 +68,7 @@ class _Run:
         stages: Settings by name, in order.
         seed: Seed of all randomness.
         folder: Where images and journal are.
-        watch: Told how far it is.
+        watch: Called with the progress.
     """
 
     device: DeviceConfig

@@ -64,7 +64,7 @@ class Job:
         before: Image of the drive.
         after: Where the stage leaves the image of the drive.
         folder: Where a stage that is resumable leaves what it has.
-        watch: Told how far it is.
+        watch: Called with the progress.
     """
 
     device: DeviceConfig

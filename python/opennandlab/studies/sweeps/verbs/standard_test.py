@@ -91,7 +91,7 @@ class StandardTest(OnDrive):
             target: The drive; it stays open.
             wanted: Settings of the test.
             seed: Seed of all randomness.
-            watch: Told how far it is.
+            watch: Called with the progress.
             place: A folder; None for nowhere.
         """
         asked = Settings(**wanted, seed=seed)

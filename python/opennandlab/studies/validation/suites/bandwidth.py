@@ -1,8 +1,8 @@
-"""Bandwidth against die count: the tutorial's formula beside the simulator, at its conditions.
+"""Bandwidth against die count: the tutorial's formula next to the simulator, at its conditions.
 
 Each request covers one page of every die, so that dies never wait for each other; many requests
 are outstanding; every die has a channel to itself. Writes go in ascending order through a part of
-the drive that is small beside its spare area: a block is empty of live pages when its turn comes,
+the drive that is small next to its spare area: a block is empty of live pages when its turn comes,
 so one block is erased per block written and nothing is moved. Reads and writes are drawn per
 request, all of one size: a mix by bytes.
 

@@ -2,7 +2,7 @@
 
 One die, one read at a time: tR, a transfer, and the decoding. The errors of the worst codeword
 follow from binomial tails, summed in `theory.reliability`, which shares no code with the core;
-iterations follow from density evolution as `theory.background` has it, and are held against the
+iterations follow from density evolution as `theory.background` has it, and are compared with the
 decoder itself, which the ECC lab runs on random words.
 
 Sources: those of `theory.reliability` and `theory.background`.

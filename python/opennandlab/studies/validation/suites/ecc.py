@@ -3,7 +3,7 @@
 Limits and tables are compared with values of an independent numerical integration, printed to four
 digits; frame error rates of BCH codes with the binomial tail of `theory.reliability`, which shares
 no code with the core; LDPC codes with recorded curves of other people's decoders where these lie
-beside the working folder, since they are not ours to bring along.
+next to the working folder, since they are not ours to bring along.
 
 Sources: C. Shannon, "A mathematical theory of communication", 1948; bounded-distance decoding, for
 example S. Lin and D. Costello, "Error Control Coding"; recorded curves: AFF3CT error rate

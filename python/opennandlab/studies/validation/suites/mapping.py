@@ -37,7 +37,7 @@ SUITE = "mapping"
 WAF = "metrics.waf"
 ERASES = "metrics.erases.gc / programs.host"
 ENTRY_BYTES = 4
-# Blocks beside those of data and the log: to merge into, for sequential writes, always erased.
+# Blocks next to those of data and the log: to merge into, for sequential writes, always erased.
 BESIDE = 4
 # Requests of whole parts of blocks.
 LONG_BYTES = 131_072

@@ -1,6 +1,6 @@
 """Three enterprise drives against what others measured on them: rates, WAF and tails.
 
-    skews, states, fills, zones, loads ──► one run each ──► measured beside predicted
+    skews, states, fills, zones, loads ──► one run each ──► measured next to predicted
 
 The figures are of `validation.measured`. A preset is simulated with fewer pages in its blocks
 (`core.shrinking`): dies, superblocks by number and all shares stay, and so does whatever depends on
@@ -58,7 +58,7 @@ SHRINK = 32
 # Of all writes before what counts, the last are timed: buffers and collections are where they stay.
 TIMED_DRIVE_WRITES = 0.02
 FILL: Mapping[str, Any] = {"kind": "sequential_fill"}
-# A probe of reads and writes in equal parts, and what writes beside it.
+# A probe of reads and writes in equal parts, and what writes next to it.
 PROBE_PER_S, PROBE_WRITES_PER_S, LOAD_READ_PCT = 10_000, 5_000, 1
 # Six threads of 64 outstanding.
 LOAD_DEPTH = 384
@@ -307,7 +307,7 @@ def state_run(drive: Drive, state: State) -> Run:
 
 
 def load_run(drive: Drive, load: Load) -> Run:
-    """Return a probe beside writes at a fixed rate, after a fill and three overwrites.
+    """Return a probe next to writes at a fixed rate, after a fill and three overwrites.
 
     Where the model does not keep up, what the hosts of the load may have outstanding is.
     """

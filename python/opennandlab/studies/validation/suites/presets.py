@@ -55,7 +55,7 @@ RANDOM_DRIVE_WRITES = {DIRTY: 0.19, STEADY: 4.0}
 # Of these so much in simulated time: collections in steps are then where they stay.
 TIMED_DRIVE_WRITES = 0.02
 # Shares of the drive over which rates beyond the cache are taken: while a cache that is folded
-# beside the host is, and behind that; before the end, blocks run out.
+# next to the host is, and behind that; before the end, blocks run out.
 BEYOND, FOLDED = (0.2, 0.4), (0.6, 0.8)
 
 

@@ -1,7 +1,7 @@
 """Cells by states in a drive: what time and reads add, and whether codes hold at the end of life.
 
 A small drive is worn by sequential fills and read under a stress. What time adds to TLC in the
-first day is held against the published formula, what reads add to MLC against published slopes;
+first day is compared with the published formula, what reads add to MLC against published slopes;
 MLC and QLC after their rated cycles and a year on the shelf against the limit of JESD218.
 
 Sources: B. Kim, J. Choi, S. Min, "Design Tradeoffs for SSD Reliability", FAST 2019 (constants

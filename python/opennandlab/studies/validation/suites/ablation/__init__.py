@@ -1,4 +1,4 @@
-"""Mechanisms: each switched on beside the same drive without it, and what that must change.
+"""Mechanisms: each switched on next to the same drive without it, and what that must change.
 
     flash        planes, registers, wordlines, times that differ        `flash`
     scheduling   who goes first on a die, suspension, collection         `scheduling`

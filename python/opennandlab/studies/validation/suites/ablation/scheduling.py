@@ -1,6 +1,6 @@
-"""Who goes first on a die: order of service, priorities, suspension, collection beside the host.
+"""Who goes first on a die: order of service, priorities, suspension, collection next to the host.
 
-Most rows put Poisson reads so thin that they never meet beside a writer that never pauses, on one
+Most rows put Poisson reads so thin that they never meet next to a writer that never pauses, on one
 die. Then a read finds the die in a random moment of its round, and its wait is the residual of it.
 """
 
