@@ -345,7 +345,9 @@ def command_of(
 def _row(option: "Option") -> Parameter:
     """Return an option of a test as typer reads it."""
     by_version = "".join(
-        f", {version}: {value:g}" if isinstance(value, float) else f", {version}: {value}"
+        f"; with --pts {version}: {value:g}"
+        if isinstance(value, float)
+        else f"; with --pts {version}: {value}"
         for version, value in option.by_version.items()
     )
     usual = option.default if isinstance(option.default, str) else f"{option.default:g}"
