@@ -21,16 +21,16 @@ WORDS = {
 }
 
 
-def document_page(schema: Schema, title: str, notice: str) -> str:
+def document_page(schema: Schema, notice: str) -> str:
     """Return the page: the document first, then its parts in the order in which they appear.
 
     Args:
         schema: As `opennandlab.documents.schema` makes it.
-        title: The heading of the page.
         notice: Line that says that the page is generated.
     """
-    lines = [f"# {title}", "", notice, "", schema["description"], ""]
-    lines += ["A key marked *optional* is absent where it has no value.", ""]
+    name = schema["properties"]["schema"]["enum"][-1]
+    lines = [f"# The document `{name}`", "", notice, "", schema["description"], ""]
+    lines += ["A key marked *optional* is absent if it has no value.", ""]
     lines += _table(schema)
     for name in _order(schema):
         part = schema["$defs"][name]

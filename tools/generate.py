@@ -235,13 +235,14 @@ def _cell(schema: Schema) -> str:
 EVERY_COMMAND = """## Every command
 
 Results go to standard output, notes and errors to standard error. Exit codes: 0 done; 1 a check
-failed; 2 refused, nothing was run; 3 the target or a file failed; 130 interrupted.
+failed; 2 refused, nothing was run; 3 the target or a file failed; 4 the sample of drives is too
+small to show anything; 130 interrupted.
 
 With `--json` standard output is one object with `schema`: that of the document, such as
 `opennandlab.result/1`, or of what the command prints, such as `opennandlab.cli.theory.waf/1`. An
 error is `{"schema": "opennandlab.error/1", "error": {"exit_code": 2, "message": "..."}}`, with
 `path` in `error` if a key is known, and the message on standard error as well. A document of a run
-that was cut may have `error` next to its keys.
+that was interrupted may have `error` next to its keys.
 
 Tables are as wide as the terminal, or as `COLUMNS` without one; `NO_COLOR` removes the colours."""
 
@@ -341,7 +342,7 @@ def outputs() -> dict[str, str]:
     files = {"docs/reference/cli.md": cli_page()} | notebooks.outputs()
     for kind, schema in schemas().items():
         page = (
-            document_page(schema(), f"The document `opennandlab.{kind}/1`", NOTICE)
+            document_page(schema(), NOTICE)
             if kind in FAMILIES
             else schema_page(
                 schema(),

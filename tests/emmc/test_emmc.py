@@ -504,7 +504,7 @@ def test_an_error_in_the_status_fails(tool: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
     [
-        ("sda", "", "no mmc device"),
+        ("sda", "", "not an mmc device"),
         ("mmcblk0", "SD", "calls it SD"),
         ("mmcblk0boot0", "MMC", "part of mmcblk0"),
         ("mmcblk0rpmb", "MMC", "part of mmcblk0"),

@@ -89,7 +89,7 @@ class CurvePoint(Record, frozen=True, kw_only=True):
 
 
 class CurveDocument(Record, frozen=True, kw_only=True):
-    """A curve.
+    """The frame error rate of a code over the points of a channel, as `ecc curve` saves it.
 
     Args:
         schema: Kind and version of the document.

@@ -139,7 +139,7 @@ class FleetRun(Record, frozen=True, kw_only=True):
 
 
 class FleetDocument(Record, frozen=True, kw_only=True):
-    """A fleet.
+    """A fleet of drives: what `fleet run` ran on each, and the spread of the results.
 
     Args:
         schema: Kind and version of the document.
