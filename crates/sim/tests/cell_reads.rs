@@ -102,7 +102,7 @@ fn cells_that_a_drive_cannot_have_are_refused_by_key() {
         (
             json!({"controller": {"read_retry": {"rber_factor": 0.5}}}),
             "controller.read_retry.rber_factor",
-            "left out",
+            "omitted",
         ),
         (
             json!({"ecc": {"algorithm": "none", "step_bytes": null, "strength": null}}),

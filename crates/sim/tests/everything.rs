@@ -250,7 +250,7 @@ fn run(name: &str, device: &Value, ios: u64, seed: u64) -> Value {
             break;
         }
         let here = Some((progress.stage_index, progress.host_ios));
-        assert!(here != before, "{name}, seed {seed}: no command goes on: {progress:?}");
+        assert!(here != before, "{name}, seed {seed}: no command continues: {progress:?}");
         before = here;
     }
     let outcome = simulation.outcome();

@@ -81,7 +81,7 @@ const BY_SHARED_DIES: &[Rule<DeviceConfig>] = &[
         (ratio > 0.0).then(|| unshared(&format!("{ratio}: bad blocks of a die"), "0"))
     }),
     ("nand.failures", |it| {
-        it.nand.failures.is_some().then(|| unshared("which take blocks of a die", "left out"))
+        it.nand.failures.is_some().then(|| unshared("which take blocks of a die", "omitted"))
     }),
 ];
 

@@ -116,7 +116,7 @@ const BY_MAPPING: &[Rule<FtlConfig>] = &[
     }),
     ("gc_policy", |it| {
         (it.mapping.merges() && matches!(it.gc_policy, GcConfig::Python(_)))
-            .then(|| no_collection(it, "a policy of your own", "left out"))
+            .then(|| no_collection(it, "a policy of your own", "omitted"))
     }),
     ("refresh", |it| {
         (it.mapping.merges() && it.refresh.is_some()).then(|| no_collection(it, "refresh", "none"))
