@@ -181,7 +181,7 @@ def check_outputs(
         if path is None:
             continue
         for name, source in read.items():
-            # A saved drive may go on in its own image; it was read completely before.
+            # A saved drive may continue in its own image; it was read completely before.
             is_same_image = option == "--save-image" and name == IMAGE
             if not is_same_image and _is_same_file(path, source):
                 raise OutputError(f"{option} {path} is also {name}: it would be overwritten")

@@ -134,6 +134,6 @@ TEST = Test(
             accepted="1 to 100, by commas",
             reader=shares,
         ),
-        Option("region_writes", 0.0, "Writes of the region at each point; 0 for 5."),
+        Option("region_writes", 0.0, "Writes of the region at each point; 0 means 5."),
     ),
 )

@@ -278,7 +278,7 @@ TEST = Test(
     cache_enabled=True,
     options=(
         Option("skewed", SKEWED[0], "Pattern of cell 5.", choices=SKEWED),
-        Option("drive_writes", 0.0, "Drive writes of cells 2 to 5; 0 for 5 (static and hot: 7)."),
+        Option("drive_writes", 0.0, "Drive writes of cells 2 to 5; 0 means 5 (static and hot: 7)."),
         Option("seconds", 0.0, "Length of each load of cell 6; 0: as in the time base."),
     ),
 )

@@ -201,7 +201,7 @@ TEST = Test(
         Option(
             "drive_writes",
             0.0,
-            "Drive writes of each pattern; 0 for 5 (Zipf from exponent 1: 6, static and hot: 7).",
+            "Drive writes of each pattern; 0 means 5 (Zipf from exponent 1: 6, static and hot: 7).",
         ),
         Option(
             "until",

@@ -397,7 +397,7 @@ TEST = Test(
             accepted="auto, or OPENxSIZE by commas: 1 to 1024 zones of at least 512KiB",
             reader=listed,
         ),
-        Option("drive_writes", 0.0, "Drive writes of each point; 0 for 4."),
+        Option("drive_writes", 0.0, "Drive writes of each point; 0 means 4."),
         Option(
             "spare_factor",
             0.0,
