@@ -70,7 +70,7 @@ pub trait FlashSink {
     fn move_run(&mut self, run: &MoveRun<'_>);
     /// A block is erased; returns its erase count.
     fn erase(&mut self, block: BlockId, source: Source) -> u32;
-    /// A block is taken out of use: worn, or failed. Of a superblock `failed` are the members that
+    /// A block is taken out of use: worn, or failed. In a superblock `failed` are the members that
     /// must not be used again.
     fn retire(&mut self, block: BlockId, failed: &[u32]);
     /// A program of a block has failed; no other follows before it is erased or taken out of use.

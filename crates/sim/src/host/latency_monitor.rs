@@ -5,7 +5,7 @@
 //! quick ─┼─ 0 ──┼─ 1 ──┼─ 2 ──┼─ 3 ─►    latency of a command
 //!                                        active ── a window of time has passed ─► kept, and none
 //! ```
-//! A command below the first threshold is not counted. Of each bucket and kind a latency is kept,
+//! A command below the first threshold is not counted. For each bucket and kind a latency is kept,
 //! and when it ended: the first one, or the largest, which is taken at most once in a pause. After
 //! a window the figures are kept as they are until the next one has passed, and others begin. All
 //! times are those that the drive has had power, by the model.

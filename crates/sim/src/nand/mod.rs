@@ -543,7 +543,7 @@ impl Media {
         self.bad[self.place(block)]
     }
 
-    /// Takes a block out of use for good. Of a superblock these members have failed, and the others
+    /// Takes a block out of use for good. In a superblock these members have failed, and the others
     /// become spare.
     pub fn retire(&mut self, block: BlockId, failed: &[u32]) {
         let place = self.place(block);

@@ -1,6 +1,6 @@
 //! The judge: compares the answers of the drive after a cut with the log of the host.
 //!
-//! Of each page the log gives a floor: the newest version that the drive owes. Without capacitors
+//! For each page the log gives a floor: the newest version that the drive owes. Without capacitors
 //! that is the newest one that a flush covers, with them the newest acknowledged one; if nothing of
 //! this run is owed, the version that the page held before. Any version from the floor on that was
 //! issued is right, an older one is lost data, and anything else is no data of this page.

@@ -6,7 +6,7 @@
 //! Pages of a block lose charge together, so levels that suited one page suit the others. A block
 //! of which a retried read was corrected on step k is read with the levels of step k first, and
 //! when these fail with the other steps in their order. Erasing a block makes it forget, which its
-//! erase count shows. Of a superblock there is one step for all its members.
+//! erase count shows. A superblock has one step for all its members.
 //!
 //! Source of the mechanism: Cai et al., "Error characterization, mitigation, and recovery in
 //! flash-memory-based solid-state drives", Proc. IEEE 105, 2017 (read-retry: the voltages that read

@@ -57,7 +57,7 @@ pub struct WholeCollection {}
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SteppedCollection {
-    /// Pages that a step moves; 1 to 65535. Of a superblock, a row of program units at least.
+    /// Pages that a step moves; 1 to 65535. With superblocks, a row of program units at least.
     pub step_pages: u32,
     /// Number of spare blocks of a die at which, and above, blocks are collected in idle time only;
     /// below it, steps run while nothing else waits for the die.
@@ -129,7 +129,7 @@ pub struct MapCheckpoint {
     pub every_writes: u64,
     /// Map pages of a checkpoint, 1 to 65536: each takes the next ones in turn, and those of them
     /// that have entries are read and programmed with all changes. Writes of the host wait behind
-    /// them on their dies. Of a map in RAM, pages of the flash, in turn on all dies, programmed
+    /// them on their dies. With a map in RAM, pages of the flash, in turn on all dies, programmed
     /// alone and dead at once.
     #[schemars(range(min = 1, max = 65_536))]
     pub pages: u32,

@@ -6,7 +6,7 @@
 //!         is `Failed`: no candidate, still read
 //! then    its live pages move when a block is to spare, as those of a worn block: it is retired
 //! ```
-//! Of a superblock a member fails: it ends at the program of the member that fails first. While the
+//! In a superblock a member fails: it ends at the program of the member that fails first. While the
 //! die of that member has a spare block, this takes its place before the next erase, and the
 //! superblock stays in use; else it is retired, and the other members are spare blocks from then
 //! on.

@@ -336,7 +336,7 @@ impl Collector {
         spare_blocks > 0 && self.dies[die.0 as usize].balance.end_burst()
     }
 
-    /// Pages that the next step of a die moves. Of a superblock it is a row at least: with less,
+    /// Pages that the next step of a die moves. In a superblock it is a row at least: with less,
     /// most of its dies wait for the others.
     pub(super) fn step_pages(&self, die: DieId) -> u32 {
         self.step_pages.max(self.row_slots * self.dies[die.0 as usize].balance.rows())

@@ -211,7 +211,7 @@ tables! {
         ..Row::DEFAULT
     };
     /// `csv` has no parameters.
-    // The table that `trace convert` writes. Of a flush, offset and size are not read.
+    // The table that `trace convert` writes. The offset and size of a flush are not read.
     Csv = Row {
         line: "time_ns,op,offset_bytes,size_bytes,volume,process,flags",
         columns: Columns::Commas(7),
