@@ -73,7 +73,7 @@ class AppCase(Record, frozen=True, kw_only=True):
     Args:
         case: Its name.
         phase: `main`, or `first`, `full` and `second` of a suite that fills the device in between.
-        iterations: Of each run; 0 for a case that was left out.
+        iterations: Iterations of each run; 0 for a case that was left out.
         run_time_ms: Time of all iterations of a run; `null` for a case that was left out.
         response_ms: Time of each; `null` for a case that was left out.
         drive_ms: Part of the run time in which the drive had a request; absent for a live run and
@@ -413,7 +413,7 @@ class AppProfile(Record, frozen=True, kw_only=True):
     Args:
         journal: SQLite's journal mode.
         sync: Its `synchronous`.
-        page_bytes: Of a database.
+        page_bytes: Page size of a database.
     """
 
     journal: str
@@ -427,7 +427,7 @@ class AppEnvironment(Record, frozen=True, kw_only=True):
     Args:
         path: `sim` for a simulated drive in virtual time, `directory` for a file system.
         file_system: Type and mount options, or what the traces were recorded on.
-        kernel: Of Linux; of a replay that of the recording stands under `file_system`.
+        kernel: Version of Linux; that of a recording is under `file_system`.
         eviction: How pages left the cache; `recorded` for a replay.
         flush: How durability reaches the drive.
         traces: Name and SHA-256 of the traces, by case; `null` for a live run.
@@ -459,8 +459,8 @@ class AppRun(Record, frozen=True, kw_only=True):
     """Facts of this machine and hour, outside the digest.
 
     Args:
-        version: Of the program.
-        kernel: Of the machine.
+        version: Version of the program.
+        kernel: Kernel of the machine.
         sqlite: Version of SQLite.
         wall_s: How long all took.
         target: The target as it was given.
@@ -482,7 +482,7 @@ class AppDocument(Record, frozen=True, kw_only=True):
         schema: Kind and version of the document.
         suite: Name of the suite.
         mode: `live` or `replay`.
-        seed: Of scripts, contents and the simulated drive.
+        seed: Seed of scripts, contents and the simulated drive.
         runs: How often each case was run.
         idle_ms: The user's pause between iterations.
         delete_pct: Percent of the photos that rounds of filling delete; absent for 25, the usual.
@@ -499,7 +499,7 @@ class AppDocument(Record, frozen=True, kw_only=True):
         chunks: Response times of writes by size; `null` where they are not known.
         course: Response times over the run; `null` where they are not known.
         relative: Compared with the young and clean drive; `null` where that was not asked for.
-        state: Of a simulated drive; `null` for others.
+        state: State of a simulated drive; `null` for others.
         device: The resolved device; `null` for others.
         environment: Where it ran.
         checks: Self-checks.

@@ -16,10 +16,10 @@ class MeasuredFacts(Record, frozen=True, kw_only=True):
     """What keys were fitted to.
 
     Args:
-        name: Of the document.
+        name: Name of the document.
         test: Its standard test.
         source: Who measured it and where it was published; `null` where nobody said.
-        digest: Of the document.
+        digest: Digest of the document.
         metric: The table whose cells count.
         cells: How many it has.
     """
@@ -44,13 +44,13 @@ class FittedKey(Record, frozen=True, kw_only=True):
         scale: `log` or `linear`.
         is_integer: Whether it holds whole numbers only.
         sensitivity: Root mean square over the fitted cells of d log figure / d log key.
-        standard_error_pct: Of the value, in percent, from the Fisher information at the end; `null`
+        standard_error_pct: Standard error of the value, in percent, by the Fisher information; `null`
             where the data do not limit it.
         verdict: `determined` by the data; `correlated`: only together with another key; `flat`: the
             cells hardly change with it; `at a bound`; `ambiguous`: starts of the search ended at
             different values; `unknown` where it could not be found out.
         partner: The key with which it is correlated most; `null` for a single key.
-        correlation: Of both estimates, -1 to 1.
+        correlation: Correlation of both estimates, -1 to 1.
         p5: The value is below this with a probability of 5 %; `null` if the data do not limit
             it.
         p50: The median.
@@ -79,7 +79,7 @@ class Variant(Record, frozen=True, kw_only=True):
 
     Args:
         choice: The combination: value by dotted key.
-        values: Of the keys that were fitted, in their order; `null` for one that cannot run.
+        values: Values of the keys that were fitted, in their order; `null` for one that cannot run.
         rms_pct: RMS error of the fitted cells, likewise.
         chi2: Sum of the squares of their errors over the variance, likewise.
         weight: exp(-chi2 / 2), of all combinations together 1.
@@ -118,7 +118,7 @@ class Posterior(Record, frozen=True, kw_only=True):
     Args:
         noise_pct: Standard deviation of a measurement.
         model_pct: Of the model, by kind of figure: 8 %, counted as one figure, and the residuals.
-        bands: Of the held-out cells.
+        bands: Bands of the held-out cells.
         coverage_pct: How many of these hold the measurement; `null` without any.
         is_too_sure: Whether these are less than 70 %.
     """
@@ -136,7 +136,7 @@ class Direction(Record, frozen=True, kw_only=True):
     Args:
         response: Root mean square over the cells of d log figure, for a step of 1 in the logs of
             the keys along the direction.
-        weights: Of each key, in order; their squares add up to 1.
+        weights: Weights of each key, in order; their squares add up to 1.
     """
 
     response: Number
@@ -177,7 +177,7 @@ class Start(Record, frozen=True, kw_only=True):
     Args:
         runs: Runs of the device until then.
         rms_pct: RMS error of the fitted cells.
-        values: Of the keys, in their order.
+        values: Values of the keys, in their order.
     """
 
     runs: int
@@ -189,7 +189,7 @@ class CalibrationRun(Record, frozen=True, kw_only=True):
     """What was true of the run and not of its result.
 
     Args:
-        version: Of the program.
+        version: Version of the program.
         wall_s: How long it took; less where runs were known from before.
         known: Runs that were in the journal before.
         command: What ran it; empty from Python.
@@ -220,14 +220,14 @@ class CalibrationDocument(Record, frozen=True, kw_only=True):
         variants: Combinations of the keys that were chosen among values, in order; `null` without
             any.
         posterior: Knowledge of held-out cells; `null` without fitted keys.
-        correlations: Of the estimates, a row for each key.
+        correlations: Correlations of the estimates, a row for each key.
         directions: Combinations of keys, the one that the cells tell most of first.
-        sensitivities: Of each cell.
+        sensitivities: Sensitivities of each cell.
         starts: Where the starts of the search led, in order; absent where there was one.
         steps: How the search went.
         runs: Runs of the device.
         optimiser: What searched.
-        seed: Of the search and of every run.
+        seed: Seed of the search and of every run.
         partial: Whether it was interrupted: the best so far.
         warnings: What the reader should know.
         run: What was true of the run and not of its result.

@@ -89,9 +89,9 @@ class CostRow(Record, frozen=True, kw_only=True):
     """What a drive costs, in the currency of the file; `null` where a part is not known.
 
     Args:
-        name: Of the document.
-        price: Of the drive.
-        watts: Of the file, else the mean of the run.
+        name: Name of the document.
+        price: Price of the drive.
+        watts: Mean power, as the file states it, else the mean of the run.
         energy: Price of the energy over the years; `null` without a price of a kWh.
         total: Both.
         per_tb: Total for each 10^12 bytes of user capacity.
@@ -115,9 +115,9 @@ class Cost(Record, frozen=True, kw_only=True):
     """What the drives cost, with prices of a file.
 
     Args:
-        currency: Of all prices.
+        currency: Currency of all prices.
         years: How long the drives are used.
-        kwh_price: Of a kilowatt-hour; `null` where energy is left out.
+        kwh_price: Price of a kilowatt-hour; `null` where energy is left out.
         rows: One for each document.
     """
 

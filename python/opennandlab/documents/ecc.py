@@ -32,7 +32,7 @@ class Counts(Record, frozen=True, kw_only=True):
         bit_errors: Wrong information bits after decoding.
         failures: Frames that the decoder gave up.
         channel_errors: Wrong hard decisions before decoding, over all sent bits.
-        iterations: Of an iterative decoder, over all frames.
+        iterations: Iterations of an iterative decoder, over all frames.
     """
 
     frames: Count

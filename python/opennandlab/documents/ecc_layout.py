@@ -34,7 +34,7 @@ class LayoutDocument(Record, frozen=True, kw_only=True):
 
     Args:
         schema: Always `opennandlab.ecc-layout/1`.
-        name: Of the dialect, or `guessed`.
+        name: Name of the dialect, or `guessed`.
         page_bytes: Data of a page.
         oob_bytes: Its spare bytes.
         m: Degree of the field.

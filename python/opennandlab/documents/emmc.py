@@ -43,8 +43,8 @@ class EmmcTarget(Record, frozen=True, kw_only=True):
             tell.
         user_bytes: Size of the user area.
         device: The resolved device file; `null` for real devices.
-        seed: Of all randomness; `null` for real devices.
-        fields: Of a real device: the fields of its extended CSD that were read.
+        seed: Seed of all randomness; `null` for real devices.
+        fields: Fields of the extended CSD that were read, for a real device.
     """
 
     kind: Literal["sim", "device"]
@@ -60,7 +60,7 @@ class EmmcRun(Record, frozen=True, kw_only=True):
     """What was true of the run and not of its result.
 
     Args:
-        version: Of the program.
+        version: Version of the program.
         wall_s: How long it took.
         command: What ran the check.
     """

@@ -18,11 +18,11 @@ class FleetRow(Record, frozen=True, kw_only=True):
     Args:
         device: Index of the device.
         suite: Name of the suite.
-        key: Of the point in the store.
+        key: Key of the point in the store.
         metrics: Its numbers by name; empty where it failed.
         error: Why it failed, or was not run; `null` where it passed.
         stage: Name of the stage, of a suite that has stages.
-        verdict: Of a stage.
+        verdict: Verdict of a stage.
         note: What a reader of the numbers of a stage must know.
         state: SHA-256, in hex, of the image of the drive that a stage left.
     """
@@ -54,7 +54,7 @@ class FleetDevice(Record, frozen=True, kw_only=True):
 
     Args:
         index: Which, from 0.
-        seed: Of all its randomness.
+        seed: Seed of all its randomness.
         drawn: What it drew, by key.
     """
 
@@ -124,7 +124,7 @@ class FleetRun(Record, frozen=True, kw_only=True):
     """What was true of the run and not of its result.
 
     Args:
-        version: Of the program.
+        version: Version of the program.
         wall_s: How long it took; less where points were known.
         known: Points that were in the store before.
         command: What ran the fleet; with `--only INDEX` it runs one device.

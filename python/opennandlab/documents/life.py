@@ -45,7 +45,7 @@ class LifeTest(Record, frozen=True, kw_only=True):
         uber_low: Lower end of the 95 % interval of the drawn rate (exact Poisson).
         uber_high: Its upper end.
         bits_to_show: Bits without an error that would show the limit at 95 %.
-        seed: Of the draw.
+        seed: Seed of the draw.
         passed: Whether the analytic UBER is within the limit.
         warnings: What the reader should know; absent without any.
     """
@@ -166,7 +166,7 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
         schema: Kind and version of the document.
         drive_class: `client` or `enterprise`.
         device: Name of the device.
-        seed: Of the drive and its addresses.
+        seed: Seed of the drive and its addresses.
         scale: Physical pages of the whole drive over those that were simulated.
         simulated_pages: Physical pages that were simulated.
         tbw_tb: What the host wrote to the whole drive, TB of 10^12.

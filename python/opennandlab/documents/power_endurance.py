@@ -156,7 +156,7 @@ class EnduranceVerdict(Record, frozen=True, kw_only=True):
     Args:
         device: Its index.
         drive_class: `client` or `enterprise`.
-        variant: Of the cell.
+        variant: Variant of the cell.
         age: What was written, in rated TBW.
         with_cuts: Whether it was cut from power while it aged.
         verdict: `worn_out`, `uber`, `error`, or `cut`: a cut showed a fault.

@@ -45,7 +45,7 @@ class FilesRecording(Record, frozen=True, kw_only=True):
         trims: Trims and zeros.
         bytes: Bytes of the writes.
         seconds: From the first commit to the last, in this machine's time.
-        sha256: Of the record with its bytes.
+        sha256: SHA-256 of the record with its bytes.
     """
 
     mode: str

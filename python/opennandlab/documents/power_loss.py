@@ -127,7 +127,7 @@ class PowerRun(Record, frozen=True, kw_only=True):
     """What is true of the run and not of its result.
 
     Args:
-        version: Of opennandlab.
+        version: Version of opennandlab.
         wall_s: Time that it took.
         command: What ran it.
     """

@@ -233,8 +233,8 @@ class Steady(Record, frozen=True, kw_only=True):
             `lost reads` where the rule holds and reads in the window gave no data.
         average: Mean of the window.
         excursion: Largest value less smallest.
-        slope: Of the fitted line, per round.
-        intercept: Of the fitted line, at the first round of the window.
+        slope: Slope of the fitted line, per round.
+        intercept: Intercept of the fitted line, at the first round of the window.
         slope_excursion: Change of the fitted line over the window, without sign.
         excursion_allowed: 20 % of the mean.
         slope_allowed: 10 % of the mean.
@@ -398,7 +398,7 @@ class Moment(Record, frozen=True, kw_only=True):
         tool: What made the document.
         created: When, in UTC.
         run: This run.
-        digest: Of the document; absent where it is not known.
+        digest: Digest of the document; absent where it is not known.
         operator: Who ran it; absent where nobody said.
         notes: What the operator noted; absent without notes.
         model: Model of the device, given by hand; absent where it was not.
@@ -428,7 +428,7 @@ class PtsDocument(Record, frozen=True, kw_only=True):
         schema: Kind and version of the document.
         test: Name of the test; it decides what is in `results`.
         title: Its title.
-        name: Of the run; the file is named after it.
+        name: Name of the run; the file is named after it.
         header: Settings, target and procedure.
         phases: What happened, in order.
         cells: What was measured.
@@ -485,7 +485,7 @@ class SuiteDocument(Record, frozen=True, kw_only=True):
 
     Args:
         schema: Kind and version of the document.
-        name: Of the suite.
+        name: Name of the suite.
         documents: Names of its documents.
         digests: Their digests, by name.
         results: Their results, by name.

@@ -159,7 +159,7 @@ class Range(Record, frozen=True, kw_only=True):
     """The addresses that the test touched.
 
     Args:
-        share: Of the user capacity, from its start.
+        share: Share of the user capacity, from its start.
         amount_bytes: Of that, only so much, in segments; `null` for all.
         segments: Number of the segments.
     """

@@ -102,7 +102,7 @@ class BurstLoad(Record, frozen=True, kw_only=True):
     """Writes from a purged and rested drive on.
 
     Args:
-        name: Of the load.
+        name: Name of the load.
         attained: Whether the steady state was attained.
         burst_mb_s: Rate of the first piece.
         burst_iops: The same in requests per second.

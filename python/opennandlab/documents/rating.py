@@ -31,7 +31,7 @@ class RatingVariant(Record, frozen=True, kw_only=True):
     """Another drive that the sheet would fit, by the keys in which it differs.
 
     Args:
-        name: Of the assumption.
+        name: Name of the assumption.
         gc_policy: `ftl.gc_policy`.
         blocks_per_plane: `nand.blocks_per_plane`.
         over_provisioning: `ftl.over_provisioning_pct`.

@@ -188,7 +188,7 @@ class ServedDocument(Record, frozen=True, kw_only=True):
     Args:
         schema: Kind and version of the document.
         device: The resolved device.
-        seed: Of what was drawn at random.
+        seed: Seed of what was drawn at random.
         timing: `real`, `off` or `scaled:K`.
         read_only: Writes were refused.
         requests: Requests that were answered.

@@ -50,7 +50,7 @@ class Conversion:
 
     Args:
         format: Which simulator they are of.
-        name: Of the device.
+        name: Name of the device.
         device: Its keys.
         workloads: Scenarios of synthetic requests.
         replays: Traces to be replayed: arguments of `replay` behind the device.

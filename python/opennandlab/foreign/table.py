@@ -350,7 +350,7 @@ def translate(
     Args:
         entries: Of the file.
         table: Of its keys.
-        values: Of the entries, and what else the rules know.
+        values: Values of the entries, and what else the rules know.
         unused: Rows of entries that no rule sees.
         as_run: Take values as the other simulator runs them, not as written.
 

@@ -152,7 +152,7 @@ class Said:
 
     Args:
         test: `iops`, `throughput` or `latency`; others where the tables are given as they are.
-        name: Of the document.
+        name: Name of the document.
         model: Of the drive.
         capacity_bytes: Of the drive.
         threads: Threads (TC).

@@ -54,7 +54,7 @@ class Wanted:
         jobs: Names of the jobs of fio that are taken; empty for all.
         any_order: Take the mixes of a table in any order.
         allow_cut: Take the whole documents of fio before one that breaks off.
-        name: Of the document.
+        name: Name of the document.
         model: Of the drive.
         capacity_bytes: Of the drive.
         amount_bytes: What of the drive was tested, in segments.

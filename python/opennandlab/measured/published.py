@@ -57,7 +57,7 @@ def reference(name: str) -> PtsDocument:
     """Return a published table as a document of a standard test.
 
     Args:
-        name: Of the table, with or without `reference:` before it.
+        name: Name of the table, with or without `reference:` before it.
 
     Raises:
         ResultError: for a name that is not there, and which are.
@@ -140,7 +140,7 @@ def figures(name: str, unit: str | None = None) -> Mapping[str, Mapping[str, flo
     """Return the figures of a table as they are printed, row by column.
 
     Args:
-        name: Of the table.
+        name: Name of the table.
         unit: Of the figures, if rows are block sizes in KiB and columns shares of reads.
 
     >>> figures("client_2013_iops", "iops")["4"]["65"]

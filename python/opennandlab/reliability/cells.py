@@ -117,7 +117,7 @@ def count_cells(  # noqa: PLR0913 - a stress has four parts, an experiment as ma
         reads: Reads of the block since then, per page.
         wordlines: How many are read.
         page_bytes: Bytes of a page.
-        seed: Of data and cells.
+        seed: Seed of data and cells.
         data: `random`, `zeros` or `ones`, before the randomiser.
         open_block: Whether each wordline is the last that is programmed in its block.
         levels: `default` or `best`.

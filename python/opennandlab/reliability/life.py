@@ -235,8 +235,8 @@ def drawn(mean: float, seed: int, name: str = "reliability.life") -> int:
 
     Args:
         mean: Its mean.
-        seed: Of the draw.
-        name: Of what is drawn: draws of other names are independent of it.
+        seed: Seed of the draw.
+        name: Name of what is drawn: draws of other names are independent of it.
     """
     stream = random.Random(f"{seed}/{name}")  # noqa: S311 - a simulation, not a secret
     if mean > EXACT_EVENTS_MAX:

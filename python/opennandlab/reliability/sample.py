@@ -65,7 +65,7 @@ def drives_needed(failures: int, share: float) -> int:
 
     Args:
         failures: Of the sample.
-        share: Of drives that may fail, 0 to 1.
+        share: Share of drives that may fail, 0 to 1.
 
     >>> [drives_needed(failures, 0.03) for failures in range(6)]
     [31, 68, 104, 140, 175, 210]

@@ -110,7 +110,7 @@ class Writes:
     """What the host writes to one drive, without its amount.
 
     Args:
-        name: Of the workload, or of the file of the trace.
+        name: Name of the workload, or of the file of the trace.
         keys: Of a workload, or of a replay.
         trace: The trace of a replay.
     """

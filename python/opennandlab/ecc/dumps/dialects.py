@@ -310,7 +310,7 @@ def layout_of(name: str, asked: Asked) -> Layout:
     """Return the layout of a dialect on a page.
 
     Args:
-        name: Of the dialect.
+        name: Name of the dialect.
         asked: The page.
 
     Raises:

@@ -107,7 +107,7 @@ class Layout:
     """A page and its code.
 
     Args:
-        name: Of the dialect, or of the file.
+        name: Name of the dialect, or of the file.
         page_bytes: Data of a page.
         oob_bytes: Spare bytes of a page (out of band).
         m: Degree of the field.

@@ -193,7 +193,7 @@ def _job(
     Args:
         where: File and name, for messages.
         parts: Its processes.
-        version: Of fio.
+        version: Version of fio.
         told: What the user says where fio does not.
         beside: Names of jobs that ran at the same time.
 

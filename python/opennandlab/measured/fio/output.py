@@ -167,7 +167,7 @@ def document(jobs: Sequence[Reported], version: str, elapsed_ns: int) -> dict[st
 
     Args:
         jobs: Of `reported`.
-        version: Of this package.
+        version: Version of this package.
         elapsed_ns: Simulated time of all stages.
     """
     totals: dict[tuple[int, str], int] = {}

@@ -226,7 +226,7 @@ def of_side(
 
     Args:
         side: It, as it stands in the document.
-        version: Of fio; None for an unknown one.
+        version: Version of fio; None for an unknown one.
         kinds: Which response times are read.
 
     Raises:

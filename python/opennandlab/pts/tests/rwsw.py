@@ -323,7 +323,7 @@ class _Other:
     """The half of the mix efficiency that another run has measured.
 
     Args:
-        digest: Of its document; None without one.
+        digest: Digest of its document; None without one.
         mix_iops: IOPS of its mix; None if it has none.
         streams: Its streams, if they were run alone.
     """

@@ -69,7 +69,7 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
         asked: Conditions of cells that differ from those of the document.
         jobs: Runs at a time; None for all cores.
         progress: Called with the progress.
-        weights: Of kinds of figures, such as `waf=3,p99.9=0`.
+        weights: Weights of kinds of figures, such as `waf=3,p99.9=0`.
         force: Take cells that are uncertain, as they are labelled.
 
     Returns:

@@ -141,10 +141,10 @@ def plan(  # noqa: PLR0913 (all but three by name)
         hold_out: Cells that take no part.
         runs: Of each start.
         starts: Of the search, at most.
-        seed: Of all randomness.
+        seed: Seed of all randomness.
         asked: Conditions of cells.
         overrides: Keys of the device that are set before.
-        weights: Of kinds of figures.
+        weights: Weights of kinds of figures.
         force: Take uncertain cells.
 
     Raises:

@@ -63,7 +63,7 @@ class Measured:
         names: Of the documents.
         test: Their tests.
         sources: Who measured them.
-        digest: Of all of them.
+        digest: Digest of all of them.
         targets: The figures.
         table: Id, title and unit of the table that is compared.
         warnings: Remarks.

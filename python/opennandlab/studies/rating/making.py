@@ -77,10 +77,10 @@ def rated(  # noqa: PLR0913 (options, by name)
 
     Args:
         sheet: The sheet.
-        name: Of the device.
+        name: Name of the device.
         simulate: Whether the closed form is corrected by simulations.
         shrink: What simulated drives are divided by.
-        seed: Of simulations.
+        seed: Seed of simulations.
         watch: Called after each round.
 
     Raises:
@@ -131,7 +131,7 @@ def device_from_rating(
     """Return the device of a page of a data sheet: what `config from-rating` does.
 
     Args:
-        name: Of the device.
+        name: Name of the device.
         simulate: Whether the closed form is corrected by simulations.
         shrink: What simulated drives are divided by.
         rated_values: What the sheet rates: fields of `studies.rating.sheet.Sheet`, rates in bytes

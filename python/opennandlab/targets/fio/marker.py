@@ -96,7 +96,7 @@ def marked(name: str, sector: Sector) -> Iterator[bytes]:
     """Hold a marker in the first sector; yield the bytes that repeat there.
 
     Args:
-        name: Of the target, for errors.
+        name: Name of the target, for errors.
         sector: Where.
 
     Raises:

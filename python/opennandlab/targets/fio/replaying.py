@@ -68,7 +68,7 @@ def job_text(place: job.Place, log: Log, name: str, count: int) -> str:
     Args:
         place: What fio opens.
         log: The requests.
-        name: Of its file, in the folder of the job file.
+        name: Name of its file, in the folder of the job file.
         count: Reads and writes in it.
     """
     depth = log.queue_depth or 1

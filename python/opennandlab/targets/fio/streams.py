@@ -103,7 +103,7 @@ class Source:
     Args:
         streams: One for each thread.
         count: Requests of each, trims left out.
-        name: Of the file in the lines.
+        name: Name of the file in the lines.
         trim: Trims bytes of the target from an offset on.
         trims: Whether there is anything to trim.
     """
