@@ -44,7 +44,7 @@ class FittedKey(Record, frozen=True, kw_only=True):
         scale: `log` or `linear`.
         is_integer: Whether it holds whole numbers only.
         sensitivity: Root mean square over the fitted cells of d log figure / d log key.
-        standard_error_pct: Standard error of the value, in percent, by the Fisher information; `null`
+        standard_error_pct: Standard error of the value, in percent (Fisher information); `null`
             where the data do not limit it.
         verdict: `determined` by the data; `correlated`: only together with another key; `flat`: the
             cells hardly change with it; `at a bound`; `ambiguous`: starts of the search ended at
