@@ -261,7 +261,7 @@ def test_times_may_be_those_of_the_run(tmp_path: Path) -> None:
     assert found.header.power.log is not None
     assert found.header.power.log.clock == "run"
     cut = replaced(document, run=pts.RunFacts(wall_s=1.0))
-    with pytest.raises(ConfigError, match="cut and resumed"):
+    with pytest.raises(ConfigError, match="interrupted and resumed"):
         attached(cut, read_power_log(path, "LOG"), "LOG")
 
 

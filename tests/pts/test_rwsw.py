@@ -132,7 +132,7 @@ def test_two_runs_give_the_efficiency_together(mixed: Path, tmp_path: Path) -> N
         assert found.mix_efficiency == right
         assert found.other == json.loads(files[other].read_text())["digest"]
     for options, words in (
-        ({"tests": "multi", "other": str(files["multi"])}, "without `streams`"),
+        ({"tests": "multi", "other": str(files["multi"])}, "has no `streams`"),
         ({"tests": "multi,streams", "other": str(files["multi"])}, "one of multi and streams"),
         ({"tests": "multi", "streams": 2, "other": str(files["streams"])}, "streams"),
         ({"tests": "multi", "time_base": "scaled", "other": str(files["streams"])}, "time base"),

@@ -356,12 +356,12 @@ class _Other:
         if "multi" in halves:
             if any(one.alone is None for one in results.streams):
                 raise ConfigError(
-                    "other", f"{given}: has no `streams`; accepted: a document with them"
+                    "other", f"{given}: has no `streams`; accepted: a document that has them"
                 )
             bench.bind(document.digest)
             return cls(document.digest, None, results.streams)
         if results.mix is None or results.mix.iops is None:
-            raise ConfigError("other", f"{given}: has no `multi`; accepted: a document with it")
+            raise ConfigError("other", f"{given}: has no `multi`; accepted: a document that has it")
         bench.bind(document.digest)
         return cls(document.digest, results.mix.iops)
 

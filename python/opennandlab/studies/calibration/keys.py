@@ -144,7 +144,7 @@ def _bounds(path: str, text: str) -> tuple[float, float]:
             f"--free {path}", f"`{text}` are not bounds; accepted: LOW:HIGH, such as 1:100"
         )
     if low >= high:
-        why = "the wrong way round" if low > high else "no range"
+        why = "the wrong way round" if low > high else "not a range"
         raise ConfigError(f"--free {path}", f"{low:g}:{high:g} is {why}; accepted: LOW below HIGH")
     return low, high
 
