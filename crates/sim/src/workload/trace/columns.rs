@@ -14,7 +14,7 @@
 //!
 //! Of codes 0 and 1, one may be left out: it is the other of read and write. Words that need no
 //! code, in either case: R, RS, Read, W, WS, Write, D, T, Trim, Discard, Unmap, F, Flush. `fua` is
-//! a write with force unit access. The offset and size of a flush are not read. `time` may be missing:
+//! a write with force unit access. Offset and size of a flush are not read. `time` may be missing:
 //! then everything arrives at once, for closed loops.
 //!
 //! The separator is found in the first line: a comma, else a semicolon, else a tab, else blanks.
