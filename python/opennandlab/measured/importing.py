@@ -231,8 +231,8 @@ def _kind(file: _File) -> str:
         return "log"
     if TEXT_OF_FIO.search(file.text[:TEXT_CHARS]):
         raise ResultError(
-            f"{file.name}: text of fio, terse 2 or normal; accepted: the output "
-            "of --output-format=json+, json or terse (3 or 5)"
+            f"{file.name}: text of fio, terse 2 or normal; accepted: what "
+            "--output-format=json+, json or terse (3 or 5) writes"
         )
     if not csv.is_table(file.text):
         raise ResultError(f"{file.name}: neither JSON nor a table; accepted: {ACCEPTED}")
