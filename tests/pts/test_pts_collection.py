@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import opennandlab
 from opennandlab.cli import app
+from opennandlab.cli._pts_tables import show
 from opennandlab.comparing.model import UnlikeError
 from opennandlab.documents import pts
 from opennandlab.documents.record import plain
@@ -21,8 +22,9 @@ from opennandlab.pts.bench.dispersion import warn_of_other_cells
 from opennandlab.pts.bench.rounds import CellPlan, Collected, Rounds, Tracking
 from opennandlab.pts.bench.runner import run_test
 from opennandlab.pts.bench.time_base import TimeBase
+from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Table
-from opennandlab.reports.pts import slides, source
+from opennandlab.reports.pts import slides, source, views
 from opennandlab.reports.pts.verdict import SMALL_RANGE, verdict
 from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import Limit, Stimulus, TargetError
@@ -84,10 +86,28 @@ def test_a_drive_that_has_not_begun_to_collect_is_not_steady(short):
     found = verdict(short)
     assert (found.word, found.text) == (
         "not steady",
-        "NOT STEADY: not every round collected garbage",
+        "steady state NOT ATTAINED: not every round collected garbage",
     )
     assert "did not collect" in found.reason
     assert any("--cell-seconds)" in text for text in short.warnings)
+
+
+def test_terminal_and_page_have_one_verdict_on_a_drive_that_does_not_collect(short, capsys):
+    """The verdict was "not steady", and the tables of both said "attained"."""
+    show(short)
+    shown = capsys.readouterr().out
+    row = next(line for line in shown.splitlines() if line.startswith("RND 4 KiB 0/100, ART"))
+    assert "NOT ATTAINED" in row
+    assert "\nNOT ATTAINED: not every round collected garbage\n" in shown
+    page = views.chapter(json.loads(json.dumps(plain(short))), "latency")
+    items = [item for section in page.sections for item in section.items]
+    said = [*shown.splitlines(), page.brief, *(section.lead for section in page.sections)]
+    said += [item.note for item in items if isinstance(item, Table | Plot)]
+    claims = [text for text in said if "attained" in text.lower()]
+    assert len(claims) > 4
+    assert all("NOT ATTAINED" in text for text in claims)
+    tables = {item.id: item for item in items if isinstance(item, Table)}
+    assert ("steady state attained", "no") in tables["results"].rows
     assert "cells: 0.01 s (standard: 60 s)" in short.header.deviations
     assert short.header.conformance == "scaled"
 

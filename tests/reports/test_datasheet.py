@@ -184,7 +184,7 @@ def test_what_is_not_of_a_steady_drive_is_marked(tmp_path, word):
         "smoke": "SMOKE: not a measurement",
         "partial": "PARTIAL: the run was cut",
         "not steady": "steady state NOT ATTAINED",
-        "no collection": "NOT STEADY: not every round collected garbage",
+        "no collection": "steady state NOT ATTAINED: not every round collected garbage",
     }
     assert verdict == said[word]
     # Those of the other document are not.

@@ -71,6 +71,8 @@ def show(document: "PtsDocument") -> None:
         console.print()
         console.print("Steady state", markup=False)
         console.print(steady_table(document.steady_state))
+        for line in reasons(document.steady_state):
+            console.print(line, markup=False, soft_wrap=True)
     rows = result_rows(document)
     # Few results are all quoted above.
     if len(rows) > len(quoted) and any(text != NOTHING for _, text in rows):
@@ -170,6 +172,8 @@ def _metric(entry: "Steady") -> str:
 
 def steady_table(entries: list["Steady"]) -> terminal.Grid:
     """Return the determination table."""
+    from opennandlab.reports.pts.verdict import decision
+
     head = ["tracked", "decision", "rounds", "mean", "excursion / allowed", "slope / allowed"]
     rows = []
     for entry in entries:
@@ -181,7 +185,7 @@ def steady_table(entries: list["Steady"]) -> terminal.Grid:
         rows.append(
             [
                 f"{group}{entry.tracking.label}, {_metric(entry)}",
-                "attained" if entry.attained else "NOT ATTAINED",
+                decision(entry),
                 place,
                 figure(entry.average),
                 f"{figure(entry.excursion)} / {figure(entry.excursion_allowed)}",
@@ -189,6 +193,13 @@ def steady_table(entries: list["Steady"]) -> terminal.Grid:
             ]
         )
     return terminal.plain_table(head, rows)
+
+
+def reasons(entries: list["Steady"]) -> list[str]:
+    """Return why tracked values were not steady, a line for each reason."""
+    from opennandlab.reports.pts.verdict import NOT_ATTAINED, why_not
+
+    return [f"{NOT_ATTAINED}: {why}" for why in dict.fromkeys(map(why_not, entries)) if why]
 
 
 def result_rows(document: "PtsDocument") -> list[list[str]]:

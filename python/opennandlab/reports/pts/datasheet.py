@@ -29,7 +29,7 @@ MARK = "†"
 MARKED: dict[Word, str] = {
     "partial": "PARTIAL: the run was cut",
     "smoke": "SMOKE: not a measurement",
-    "not steady": "NOT STEADY",
+    "not steady": "NOT ATTAINED",
     "unknown": "steady state unknown",
 }
 COLLECTED = {

@@ -18,7 +18,7 @@ from opennandlab.reports.model import Badge, Facts, Kind
 from opennandlab.reports.pts import steady as steadiness
 from opennandlab.reports.pts.drive import counted, life_text, power_text, state_text, waf_text
 from opennandlab.reports.pts.source import Measured, plain
-from opennandlab.reports.pts.verdict import NOT_COLLECTING
+from opennandlab.reports.pts.verdict import NOT_ATTAINED, NOT_COLLECTING
 from opennandlab.reports.summary import build
 
 PROFILES = {"C": "PTS-C (client)", "E": "PTS-E (enterprise)"}
@@ -185,8 +185,8 @@ def _badges(measured: Measured) -> Iterator[Badge]:
         yield Badge(changed(measured), "plain")
     if measured.attained is False and measured.verdict.word != "not steady":
         holds = bool(measured.steady) and all(one.steady for one in measured.steady)
-        what = NOT_COLLECTING if holds else "steady state NOT ATTAINED"
-        yield Badge(what, "bad")
+        why = f": {NOT_COLLECTING}" if holds else ""
+        yield Badge(f"steady state {NOT_ATTAINED}{why}", "bad")
     if header.interrupted:
         yield Badge("interrupted and resumed", "warning")
     if measured.missing:
@@ -532,10 +532,10 @@ def _steady(measured: Measured) -> str:
     states = {steadiness.verdict(one) for one in measured.steady}
     if len(states) == 1:
         return states.pop()
-    reached = sum(one.attained is True for one in measured.steady)
+    reached = sum(one.holds for one in measured.steady)
     if reached == len(measured.steady):
         return f"attained by all {reached} variables"
-    return f"NOT ATTAINED ({reached} of {len(measured.steady)} variables)"
+    return f"{NOT_ATTAINED} ({reached} of {len(measured.steady)} variables)"
 
 
 def _count(found: int | None) -> str:

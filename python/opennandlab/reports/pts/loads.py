@@ -273,7 +273,8 @@ def burst(measured: Measured) -> Iterator[Section]:
     for load in loads:
         cells = [cell for cell in measured.in_phase("burst") if cell.label == load.name]
         if cells:
-            items.append(_burst(load, cells))
+            is_steady = measured.is_steady_in(load.name)
+            items.append(_burst(load, cells, is_steady=is_steady))
     yield Section("burst-rate", "Burst and sustained rate", tuple(items), BURST)
     yield from surface.preconditioning(measured)
 
@@ -284,10 +285,10 @@ BURST = (
 )
 
 
-def _burst(load: BurstLoad, cells: Sequence[pts.Cell]) -> Plot:
+def _burst(load: BurstLoad, cells: Sequence[pts.Cell], *, is_steady: bool) -> Plot:
     levels = (
         (load.burst_mb_s, "burst"),
-        (load.sustained_mb_s, "sustained" if load.attained else "not steady; mean of the window"),
+        (load.sustained_mb_s, "sustained" if is_steady else "not steady; mean of the window"),
     )
     marks = [
         Mark("y", level, f"{text}: {words.value(level)}")

@@ -171,7 +171,7 @@ def _burst(place: int, key: str) -> Finder:
         one = found.loads[place]
         cells = [cell for cell in measured.in_phase("burst") if cell.label == one.name]
         how = f"first {words.capacity(one.burst_of_bytes)}" if key == "burst_mb_s" else WINDOW
-        state = "" if one.attained or key == "burst_mb_s" else ", not steady"
+        state = "" if measured.is_steady_in(one.name) or key == "burst_mb_s" else ", not steady"
         return Found(getattr(one, key), load_of(cells), f"{how}{state}")
 
     return find

@@ -113,6 +113,10 @@ class Measured:
             return False
         return True if self.steady and self.has("steady_state") else None
 
+    def is_steady_in(self, group: str) -> bool:
+        """Tell whether the tracked values of a group, such as a load, were steady."""
+        return is_steady([one for one in self.steady if one.group == group])
+
     @property
     def verdict(self) -> Verdict:
         """What the document is worth, in a word and a sentence."""

@@ -15,7 +15,7 @@ from opennandlab.reports import words
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Item, Section, Table
 from opennandlab.reports.pts.source import Measured
-from opennandlab.reports.pts.verdict import WHY
+from opennandlab.reports.pts.verdict import decision, why_not
 from opennandlab.stats.steady import WINDOW_ROUNDS, steady_state
 
 GREY = -1
@@ -54,14 +54,13 @@ def name(steady: pts.Steady, place: int) -> str:
 
 def verdict(steady: pts.Steady) -> str:
     """Return what came of it, in a few words."""
-    if steady.steady and steady.window:
-        return f"attained in rounds {steady.window[0]}–{steady.window[-1]} of {steady.rounds}"
-    if steady.steady:
-        return "attained"
-    reason = WHY.get(steady.reason or "", steady.reason)
-    why = f" ({reason})" if reason and reason != "steady" else ""
+    found = decision(steady)
+    if steady.holds:
+        window = steady.window
+        return found + (f" in rounds {window[0]}–{window[-1]} of {steady.rounds}" if window else "")
+    reason = why_not(steady)
     rounds = "1 round" if steady.rounds == 1 else f"{steady.rounds} rounds"
-    return f"NOT ATTAINED after {rounds}{why}"
+    return f"{found} after {rounds}" + (f" ({reason})" if reason else "")
 
 
 def tracked_plot(steady: pts.Steady, place: int, suffix: str = "") -> Plot:

@@ -29,6 +29,7 @@ KINDS: dict[Word, Kind] = {
     "measured": "plain", "imported": "plain", "unknown": "warning",
 }  # fmt: skip
 
+NOT_ATTAINED = "NOT ATTAINED"
 NOT_COLLECTING = "not every round collected garbage"
 # Reasons of the rule that are not words of it.
 WHY = {
@@ -97,8 +98,9 @@ def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:  # noqa
     if is_steady(states):
         return Verdict("steady", "steady state attained", _reason(states))
     if all(one.steady for one in states):
-        return Verdict("not steady", f"NOT STEADY: {NOT_COLLECTING}", _without_collection(states))
-    return Verdict("not steady", "steady state NOT ATTAINED", _reason(states))
+        text = f"steady state {NOT_ATTAINED}: {NOT_COLLECTING}"
+        return Verdict("not steady", text, _without_collection(states))
+    return Verdict("not steady", f"steady state {NOT_ATTAINED}", _reason(states))
 
 
 def _of_points(document: PtsDocument) -> Verdict:
@@ -132,12 +134,29 @@ def is_steady(states: Sequence[Steady]) -> bool:
     return bool(states) and all(one.holds for one in states)
 
 
+def decision(one: Steady) -> str:
+    """Return whether a tracked value was steady, in the words of every table.
+
+    A value that the rule passes has not attained the steady state if the drive did not collect.
+    """
+    return "attained" if one.holds else NOT_ATTAINED
+
+
+def why_not(one: Steady) -> str:
+    """Return why a tracked value was not steady; empty if it was, or nothing is known."""
+    if one.holds:
+        return ""
+    reason = one.reason or ""
+    return NOT_COLLECTING if one.steady else "" if reason == "steady" else WHY.get(reason, reason)
+
+
 def _without_collection(states: Sequence[Steady]) -> str:
     """Return the sentence on values that are steady because the drive has spare area left."""
     labels = ", ".join(one.tracking.label for one in states if one.collection == "none")
     return (
-        "The five-point rule holds, but the drive did not collect garbage in every round of the "
-        f"window ({labels}): these are figures of a drive with spare area left."
+        "The rounds agree within the five-point rule, but the drive did not collect garbage in "
+        f"every one of them ({labels}): these are figures of a drive with spare area left, not of "
+        "its steady state."
     )
 
 
@@ -180,9 +199,7 @@ def _reason(states: Sequence[Steady]) -> str:
     )
     whys: dict[str, list[str]] = {}
     for one in bad:
-        # A value that the rule passes is not steady where the drive did not collect.
-        why = NOT_COLLECTING if one.steady else WHY.get(one.reason or "", one.reason or "")
-        whys.setdefault(why, []).append(one.tracking.label or one.tracking.metric)
+        whys.setdefault(why_not(one), []).append(one.tracking.label or one.tracking.metric)
     told = "; ".join(
         ", ".join(labels) + (f" ({why})" if why else "") for why, labels in whys.items()
     )
