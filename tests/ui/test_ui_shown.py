@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import ui_store
+from opennandlab.comparing import chance
 from opennandlab.store import Store
-from opennandlab.ui import listing, noise, parallel, screens
+from opennandlab.ui import listing, parallel, screens
 from opennandlab.ui.application import make
 from opennandlab.ui.guard import Door
 from opennandlab.ui.jobs import Job, Jobs
@@ -267,15 +268,15 @@ def test_noise_is_the_least_significant_difference_of_two_runs(tmp_path: Path) -
     values = {"a": [2.0, 2.1, 1.9], "b": [4.0, 4.3, 3.9, 4.2]}
     with Store.open(tmp_path) as kept:
         kept.add(seeds(values))
-        found = noise.noise(kept, list(kept.entries(["seed=0"])), ["waf", "other"])
-        alone = noise.noise(kept, list(kept.entries(["seed=3"])), ["waf"])
+        found = chance.noise(kept, list(kept.entries(["seed=0"])), ["waf", "other"])
+        alone = chance.noise(kept, list(kept.entries(["seed=3"])), ["waf"])
     # By hand: variances of ratios to the mean, weighted by degrees of freedom; t of 5 degrees.
     variances = [statistics.variance([one / statistics.fmean(row) for one in row])
                  for row in values.values()]  # fmt: skip
     pooled = (2 * variances[0] + 3 * variances[1]) / 5
     assert found.ratios["waf"] == pytest.approx(2.5705818366147395 * (2 * pooled) ** 0.5)
     assert found.seeds == 7
-    assert found.of("other") == noise.ASSUMED
+    assert found.of("other") == chance.ASSUMED
     assert alone.seeds == 4
     assert "7 runs" in found.text
 

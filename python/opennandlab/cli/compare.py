@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from opennandlab.comparing.model import UnlikeError
     from opennandlab.comparing.side import Side
+    from opennandlab.documents.comparison import Row
 
 # Where no terminal and no COLUMNS says how wide a line may be.
 WIDTH = 100
-# Of more documents the table says how each stands against the first.
-SENTENCES_MAX = 5
+# Keys that differ: of more the first are shown, and the page has all.
+KEYS_MAX = 20
 STYLES = {"best": "green", "worst": "red"}
 
 
@@ -77,7 +79,8 @@ def compare(given: CompareOptions) -> None:
     try:
         side = made(family, subjects, force=given.force)
     except UnlikeError as refusal:
-        _refuse(given, made(family, subjects, force=True), refusal.reasons)
+        _refuse(given, made(family, subjects, force=True), refusal)
+    side = _with_chance(side, given.store)
     if given.cost is not None:
         side = _with_cost(side, given.cost)
     paths = side.every if given.every else side.main
@@ -100,17 +103,32 @@ def compare(given: CompareOptions) -> None:
                 typer.echo(f"wrote {path}")
 
 
-def _refuse(given: CompareOptions, side: "Side", reasons: "Sequence[str]") -> NoReturn:
-    """Show what there is, then say why unlike things are not compared, in a sentence."""
+def _refuse(given: CompareOptions, side: "Side", refusal: "UnlikeError") -> NoReturn:
+    """Show the numbers without a ranking, then say in a sentence why they are not compared."""
     if not given.as_json and not given.quiet:
-        _show(side, side.every if given.every else side.main)
-    first, *others = reasons
-    rest = f" (and {len(others)} more reasons)" if others else ""
-    text = f"not compared: {first}{rest}; --force compares nevertheless and keeps this warning"
-    terminal.stop(terminal.REFUSED, text, as_json=given.as_json, reasons=reasons)
+        _show(side, side.every if given.every else side.main, is_refused=True)
+    first, *others = refusal.reasons
+    rest = f" (and {len(others)} more above)" if others else ""
+    remedy = f"; {refusal.remedy}" if refusal.remedy else ""
+    text = (
+        f"not compared: {first}{rest}{remedy}; --force compares nevertheless and keeps this warning"
+    )
+    terminal.stop(terminal.REFUSED, text, as_json=given.as_json, reasons=refusal.reasons)
 
 
-def _show(side: "Side", paths: "Sequence[str]") -> None:
+def _with_chance(side: "Side", place: Path | None) -> "Side":
+    """Return a comparison of points with the chance that other seeds in their store show."""
+    entries = [one.entry for one in side.subjects if one.entry is not None]
+    if not entries:
+        return side
+    from opennandlab.comparing import chance
+    from opennandlab.store import Store
+
+    with Store.open(place, create=False) as store:
+        return chance.without(side, chance.noise(store, entries, list(side.comparison.metrics)))
+
+
+def _show(side: "Side", paths: "Sequence[str]", *, is_refused: bool = False) -> None:
     """Print objections, what stands for which file, and the table."""
     from rich.text import Text
 
@@ -122,10 +140,12 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
     wide = max(shutil.get_terminal_size((WIDTH, 24)).columns, layout.WIDTH_MIN)
     signs = layout.glyphs(sys.stdout.encoding)
     labels = {path: row.label or path for path, row in found.metrics.items()}
-    rows = [(labels[path], found.metrics[path]) for path in paths]
+    rows = [(labels[path], _unranked(row) if is_refused else row)
+            for path in paths for row in [found.metrics[path]]]  # fmt: skip
     screen = layout.Screen(wide, signs, side.family.shows_intervals)
     drawn = layout.table(rows, found.names, found.sources, screen)
-    for text in found.reasons:
+    # The refusal, which follows the table, has the first reason.
+    for text in found.reasons[1:] if is_refused else found.reasons:
         _say(console, f"UNLIKE THINGS: {text}", wide, "bold red")
     for text in found.warnings:
         _say(console, f"warning: {text}", wide, "yellow")
@@ -135,7 +155,7 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
         _say(console, "MODEL VERSIONS DIFFER", wide, "bold yellow")
         for text in block:
             _say(console, f"  {text}", wide, "yellow")
-    for text in side.summary() if len(found.names) <= SENTENCES_MAX else ():
+    for text in side.summary():
         _say(console, text, wide, "bold")
     _show_errors(side)
     for text in drawn.legend:
@@ -147,6 +167,30 @@ def _show(side: "Side", paths: "Sequence[str]") -> None:
         if side.family.shows_intervals and any(row.low for _, row in rows):
             text += f"; {signs.reach} 95 % intervals"
         _say(console, text, wide, "dim")
+    if note := layout.chance_note([row for _, row in rows], side.seeds):
+        _say(console, signs.plain(note), wide, "dim")
+    _show_keys(side, drawn.heads)
+
+
+def _unranked(row: "Row") -> "Row":
+    """Return a row of which nothing is called best or worst."""
+    from msgspec import structs
+
+    return structs.replace(row, better=None, best=None, worst=None)
+
+
+def _show_keys(side: "Side", heads: "Sequence[str]") -> None:
+    """Print the keys of device and workload in which the documents differ, as the page does."""
+    found = side.family.differing_keys(side.documents)
+    if not found:
+        return
+    lines = [[key, *values] for key, values in found[:KEYS_MAX]]
+    table = terminal.plain_table(["keys that differ", *heads[1:]], lines)
+    console = terminal.stdout()
+    console.print()
+    console.print(table)
+    if len(found) > KEYS_MAX:
+        console.print(f"and {len(found) - KEYS_MAX} more keys: the page (--html) has all")
 
 
 def _with_cost(side: "Side", path: Path) -> "Side":

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opennandlab.comparing.naming import folded, letters, width
+from opennandlab.comparing.rows import may_be_chance
 from opennandlab.comparing.words import bounded, change, short, spread
 from opennandlab.documents.comparison import Row
 
@@ -33,6 +34,7 @@ class Glyphs:
         dots: For what is left out.
         micro: The sign of micro in units.
         reach: Before how far an interval reaches.
+        alike: Before a change that may be chance.
     """
 
     best: str = "▲"
@@ -42,18 +44,20 @@ class Glyphs:
     dots: str = "…"
     micro: str = "µ"
     reach: str = "±"
+    alike: str = "≈"
 
     def plain(self, text: str) -> str:
         """Return a text with its signs as this terminal can print them."""
         signs = {
             "×": self.times, "÷": self.over, "…": self.dots, "µ": self.micro, "±": self.reach,
+            "≈": self.alike,
         }  # fmt: skip
         for sign, ours in signs.items():
             text = text.replace(sign, ours)
         return text
 
 
-ASCII = Glyphs("*", "!", "x", "/", "...", "u", "+-")
+ASCII = Glyphs("*", "!", "x", "/", "...", "u", "+-", "~")
 
 
 def glyphs(encoding: str | None) -> Glyphs:
@@ -77,7 +81,7 @@ class Cell:
     Args:
         value: The number.
         spread: How far its interval reaches; empty where it is not shown.
-        delta: Its change against the first; empty for the first.
+        delta: Its change against the first, behind a sign if it may be chance; empty for the first.
         mark: `best`, `worst` or empty.
     """
 
@@ -114,6 +118,7 @@ def cells_of(row: Row, screen: Screen) -> list[Cell]:
             text, reach = bounded(value, low, high), spread(value, low, high)
             # Of a bound it is not known how far it is from the first.
             said = "" if value == 0 and text != short(value) else said
+        said = f"≈ {said}" if said and row.better and may_be_chance(row, place) else said
         plain = screen.signs.plain
         found.append(Cell(text, plain(reach), plain(said), row.mark(place)))
     return found
@@ -165,6 +170,29 @@ def table(
     }
     legend = list(_legend(heads, names, sources, max(screen.width, WIDTH_MIN), signs))
     return Drawn(["", *heads], lines, marks, legend)
+
+
+def chance_note(rows: Sequence[Row], seeds: int) -> str:
+    """Return what the sign of chance means in these rows; empty if none has it.
+
+    Args:
+        rows: Those of the table.
+        seeds: Runs with other seeds that show what is chance; 0 for an assumed share.
+    """
+    known = [row for row in rows if row.better]
+    marked = [
+        row for row in known for place in range(1, len(row.values)) if may_be_chance(row, place)
+    ]
+    if not marked:
+        return ""
+    shares = [row.chance_pct for row in marked if row.chance_pct is not None]
+    is_met = len(shares) < len(marked)
+    if not shares:
+        return "≈ may be chance: intervals meet"
+    least, most = f"{min(shares):.2g}", f"{max(shares):.2g}"
+    limit = f"{least} %" if least == most else f"{least} to {most} %"
+    why = f"by {seeds} runs with other seeds" if seeds else "assumed, as no other seeds are known"
+    return f"≈ may be chance: below {limit}, {why}{'; or intervals meet' if is_met else ''}"
 
 
 def _parts(cell: Cell, signs: Glyphs) -> tuple[str, ...]:

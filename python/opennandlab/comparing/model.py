@@ -30,12 +30,14 @@ class UnlikeError(ResultError):
 
     Args:
         reasons: One sentence each.
+        remedy: What would make them comparable; empty if it is not known.
     """
 
-    def __init__(self, reasons: list[str]) -> None:
+    def __init__(self, reasons: list[str], remedy: str = "") -> None:
         """Keep the reasons apart."""
         super().__init__("; ".join(reasons))
         self.reasons = reasons
+        self.remedy = remedy
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,12 @@ class Remark:
     Args:
         text: The sentence; its first `{}` stands for the names of the documents.
         places: The documents; empty for all of them.
+        remedy: What makes them comparable; empty if it is not known.
     """
 
     text: str
     places: tuple[int, ...] = ()
+    remedy: str = ""
 
 
 Finding = Difference | Remark
@@ -118,11 +122,11 @@ def differing(
         yield Difference(what, found, why)
 
 
-def remarks(text: str, holds: Sequence[bool]) -> Iterator[Remark]:
+def remarks(text: str, holds: Sequence[bool], remedy: str = "") -> Iterator[Remark]:
     """Yield a sentence about the documents of which it holds; nothing where there are none."""
     places = tuple(place for place, one in enumerate(holds) if one)
     if places:
-        yield Remark(text, places)
+        yield Remark(text, places, remedy)
 
 
 class Family(ABC):
@@ -137,6 +141,10 @@ class Family(ABC):
     kinds: tuple[type, ...]
     # Whether intervals stand in the table, next to the values; they always decide what is marked.
     shows_intervals: bool = False
+    # Whether numbers are those of single runs with random numbers: small differences are chance.
+    is_drawn: bool = False
+    # Whether intervals hold what runs differ by chance: then they alone decide.
+    has_run_intervals: bool = True
 
     @abstractmethod
     def opened(self, document: JsonObject, name: str) -> Any:  # noqa: ANN401 (of any family)
@@ -205,6 +213,11 @@ class Family(ABC):
         """Return what a page shows below the table, such as lines above one another."""
         del documents, names
         return ()
+
+    def differing_keys(self, documents: Sequence[Any]) -> list[tuple[str, list[str]]]:
+        """Return the keys of device and workload in which documents differ, with their values."""
+        del documents
+        return []
 
     def report(
         self, documents: Sequence[Any], names: Sequence[str], found: Comparison

@@ -94,7 +94,7 @@ def _subjects(found: Sequence[_Named]) -> tuple[Family, list[Subject]]:
     refuse_mixed([one.text for one in found], kinds)
     names, sources = _names(found)
     return kinds[0], [
-        Subject(inert(part), inert(text), document)
+        Subject(inert(part), inert(text), document, one.entry)
         for one, name, text in zip(found, names, sources, strict=True)
         for part, document in kinds[0].parts(one.read(kinds[0], name), name)
     ]

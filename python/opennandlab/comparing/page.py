@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from opennandlab.comparing.layout import Glyphs, Screen, cells_of
+from opennandlab.comparing.layout import Glyphs, Screen, cells_of, chance_note
 from opennandlab.comparing.side import Side
 from opennandlab.documents.comparison import Comparison, Row
 from opennandlab.reports import agreement, versions
@@ -30,7 +30,7 @@ def report(side: Side, paths: Sequence[str]) -> Report:
         # Cells of tables stand below as tables, with all their deltas.
         paths = [path for path in paths if "[" not in path] or paths
     shown = table(side, paths)
-    first = Section("comparison", "Comparison", (shown,), LEAD.format(found.names[0]))
+    first = Section("comparison", "Comparison", (shown,), _lead(side, paths))
     if own is not None:
         chapter = own.chapters[0]
         rest = [one for one in chapter.sections if not _is_told(one, shown)]
@@ -53,7 +53,14 @@ def report(side: Side, paths: Sequence[str]) -> Report:
         ),
         brief=f"Comparison of {', '.join(found.names)}",
     )
-    return Report(chapter.title, "", (chapter,), kind="comparison")
+    return Report(chapter.title, " ".join(side.summary()), (chapter,), kind="comparison")
+
+
+def _lead(side: Side, paths: Sequence[str]) -> str:
+    """Return what the signs of the table mean."""
+    found = side.comparison
+    note = chance_note([found.metrics[path] for path in paths], side.seeds)
+    return LEAD.format(found.names[0]) + (f" {note}." if note else "")
 
 
 def _is_told(section: Section, shown: Table) -> bool:

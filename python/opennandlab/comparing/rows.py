@@ -1,7 +1,8 @@
 """Numbers side by side: values, deltas against the first, and which is best and worst.
 
 Best and worst are named where the direction is known and they can be told apart: the difference is
-more than rounding, and intervals do not meet. What cannot be told from the best is named with it.
+more than rounding and chance, and intervals do not meet. What cannot be told from the best is named
+with it.
 """
 
 from __future__ import annotations
@@ -9,17 +10,59 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from msgspec import structs
+
 from opennandlab.comparing.model import Better, Number
 from opennandlab.documents.comparison import Row, delta_pct
 
 # Values that differ by less have a delta that is written as 0.0 %.
 ROUNDING_RATIO = 5e-4
+# Differences of two single runs that are taken for chance if no other seeds show more, a ratio:
+# assumed, about twice the spread of rates and WAF over seeds on small drives.
+ASSUMED = 0.05
 
 
 def rows(numbers: Sequence[Mapping[str, Number]]) -> dict[str, Row]:
     """Return a row for each number that any document has, by path."""
     paths = merged([list(one) for one in numbers])
     return {path: row([one.get(path) for one in numbers]) for path in paths}
+
+
+def with_chance(row: Row, chance: float) -> Row:
+    """Return a row in which chance is neither best nor worst.
+
+    Args:
+        row: The row.
+        chance: Relative difference below which two of its values may be chance.
+    """
+    drawn = structs.replace(row, chance_pct=100.0 * chance)
+    low, high = _ends(drawn)
+    best, worst = extremes(row.values, low, high, row.better)
+    return structs.replace(drawn, best=best, worst=worst)
+
+
+def may_be_chance(row: Row, place: int) -> bool:
+    """Tell whether a value differs from the first by what chance or their intervals explain."""
+    first, value = row.values[0], row.values[place]
+    if first is None or value is None or _is_rounding(first, value):
+        return False
+    ends = [_interval(*one) for one in zip(row.values, *_ends(row), strict=True)]
+    return not _apart(row.values, ends, 0, place)
+
+
+def _ends(row: Row) -> tuple[list[float | None], list[float | None]]:
+    """Return the ends of the intervals of values, those that chance gives them at least."""
+    blank = [None] * len(row.values)
+    low, high = list(row.low or blank), list(row.high or blank)
+    if row.chance_pct is None:
+        return low, high
+    for place, value in enumerate(row.values):
+        if value is not None:
+            half = abs(value) * row.chance_pct / 200
+            least, most = low[place], high[place]
+            low[place] = value - half if least is None else min(least, value - half)
+            high[place] = value + half if most is None else max(most, value + half)
+    return low, high
 
 
 def main_paths(numbers: Sequence[Mapping[str, Number]], paths: Sequence[str]) -> list[str]:
@@ -132,7 +175,12 @@ def _apart(
     mine, theirs = ends[one], ends[other]
     if first is None or second is None or mine is None or theirs is None:
         return False
-    is_rounding = math.isclose(first, second, rel_tol=ROUNDING_RATIO)
-    if is_rounding or f"{first:.4g}" == f"{second:.4g}":
+    if _is_rounding(first, second):
         return False
     return mine[1] < theirs[0] or theirs[1] < mine[0]
+
+
+def _is_rounding(first: float, second: float) -> bool:
+    """Tell whether two values are equal as a table writes them."""
+    is_close = math.isclose(first, second, rel_tol=ROUNDING_RATIO)
+    return is_close or f"{first:.4g}" == f"{second:.4g}"

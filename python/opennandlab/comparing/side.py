@@ -9,12 +9,16 @@ from typing import Any
 from opennandlab.base.errors import ResultError
 from opennandlab.comparing import families
 from opennandlab.comparing.model import Family, UnlikeError
-from opennandlab.comparing.rows import main_paths, rows
-from opennandlab.comparing.words import sentences
-from opennandlab.documents.comparison import SCHEMA, Comparison
+from opennandlab.comparing.rows import ASSUMED, main_paths, rows, with_chance
+from opennandlab.comparing.standing import standing
+from opennandlab.comparing.words import remedy, sentences
+from opennandlab.documents.comparison import SCHEMA, Comparison, Row
 from opennandlab.documents.record import JsonObject, plain
 from opennandlab.reports.versions import difference
+from opennandlab.store.entry import Entry
 
+# Of more documents the table says how each compares with the first.
+SENTENCES_MAX = 5
 TOO_FEW = "one document is nothing to compare; accepted: two or more, such as a.json b.json"
 
 
@@ -26,11 +30,13 @@ class Subject:
         name: What it is called.
         source: The file, or the key in a store, and what was varied; empty for what was in memory.
         document: As its family takes it.
+        entry: The point of a store that it is; None for others.
     """
 
     name: str
     source: str
     document: Any
+    entry: Entry | None = None
 
 
 @dataclass(frozen=True)
@@ -42,12 +48,14 @@ class Side:
         subjects: The columns; the first is what the others are measured against.
         comparison: What came out.
         main: Paths of the rows that are shown without `--all`, in order.
+        seeds: Runs with other seeds that show what is chance; 0 if it is assumed.
     """
 
     family: Family
     subjects: tuple[Subject, ...]
     comparison: Comparison
     main: tuple[str, ...]
+    seeds: int = 0
 
     @property
     def documents(self) -> list[Any]:
@@ -61,8 +69,14 @@ class Side:
         return tuple(path for path, row in rows if any(it is not None for it in row.values))
 
     def summary(self) -> list[str]:
-        """Return a sentence for each document, how it compares with the first; may be empty."""
-        return self.family.summary(self.documents, self.comparison.names)
+        """Return a sentence for each document, how it compares with the first.
+
+        Empty for unlike things, which no sentence may rank, and for more than a few documents.
+        """
+        if not self.comparison.like or len(self.subjects) > SENTENCES_MAX:
+            return []
+        own = self.family.summary(self.documents, self.comparison.names)
+        return own or standing(self.comparison, self.main)
 
 
 def compare(
@@ -132,6 +146,17 @@ def refuse_mixed(names: Sequence[str], found: Sequence[Family]) -> None:
         )
 
 
+def is_drawn(family: Family, documents: Sequence[Any]) -> bool:
+    """Tell whether small differences may be chance: not those of equal runs, nor of formulas."""
+    first, *others = documents
+    return family.is_drawn and not all(family.is_same_run(first, one) for one in others)
+
+
+def _has_chance(family: Family, row: Row) -> bool:
+    """Tell whether small differences in a row are taken for chance."""
+    return row.better is not None and not (row.low is not None and family.has_run_intervals)
+
+
 def made(family: Family, subjects: Sequence[Subject], *, force: bool) -> Side:
     """Put subjects of a family side by side.
 
@@ -144,12 +169,18 @@ def made(family: Family, subjects: Sequence[Subject], *, force: bool) -> Side:
     documents = [one.document for one in subjects]
     names = [one.name for one in subjects]
     test = family.test(documents)
-    reasons = sentences(family.objections(documents), names)
+    objections = list(family.objections(documents))
+    reasons = sentences(objections, names)
     if reasons and not force:
-        raise UnlikeError(reasons)
+        raise UnlikeError(reasons, remedy(objections))
     numbers = [family.numbers(document) for document in documents]
     found = rows(numbers)
     found = {path: found[path] for path in family.order(list(found))}
+    if is_drawn(family, documents):
+        found = {
+            path: with_chance(row, ASSUMED) if _has_chance(family, row) else row
+            for path, row in found.items()
+        }
     versions = [family.model_version(document) for document in documents]
     models = [
         difference(versions, found, place, same_settings=family.is_same_run(documents[0], document))

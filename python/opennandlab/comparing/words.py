@@ -47,6 +47,24 @@ def sentence(finding: Finding, names: Sequence[str]) -> str:
     return f"different {finding.what}: {('; ' if '; ' in ''.join(said) else ', ').join(said)}{why}"
 
 
+def remedy(findings: Iterable[Finding]) -> str:
+    """Return what would make documents comparable: what they must have in common.
+
+    >>> from opennandlab.comparing.model import Remark
+    >>> groups = (((0,), "1"), ((1,), "2"))
+    >>> remedy([Difference("state: fresh", groups), Difference("cache", groups)])
+    'comparable are documents of the same state and cache'
+    >>> remedy([Difference("cache", groups), Remark("{}: partial", (0,), "whole tests")])
+    'comparable are documents of the same cache, and whole tests'
+    """
+    found = list(findings)
+    what = [one.what.partition(":")[0] for one in found if isinstance(one, Difference)]
+    others = [one.remedy for one in found if not isinstance(one, Difference) and one.remedy]
+    same = [f"documents of the same {joined(list(dict.fromkeys(what)))}"] if what else []
+    said = ", and ".join([*same, *dict.fromkeys(others)])
+    return f"comparable are {said}" if said else ""
+
+
 def joined(names: Sequence[str], count_max: int = NAMED_MAX) -> str:
     """Return names as a list in words, those beyond the first few counted.
 

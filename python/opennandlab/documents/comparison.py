@@ -26,9 +26,11 @@ class Row(Record, frozen=True, kw_only=True):
         low: Lower ends of intervals, or least rounds of means; absent where none is known.
         high: Upper ends.
         best: Places from 0 of the best document and of those that cannot be told from it: by
-            rounding, or since intervals meet. `null` where no direction is known, where best and
-            worst cannot be told apart, and for more than half of the documents.
+            rounding, by chance, or since intervals meet. `null` where no direction is known, where
+            best and worst cannot be told apart, and for more than half of the documents.
         worst: Places of the worst, likewise.
+        chance_pct: Difference in percent below which two values may be chance: from other seeds of
+            the same settings, else assumed; absent for intervals and formulas.
     """
 
     label: str | None = None
@@ -39,6 +41,7 @@ class Row(Record, frozen=True, kw_only=True):
     high: list[Number | None] | None = None
     best: list[int] | UnsetType | None = UNSET
     worst: list[int] | UnsetType | None = UNSET
+    chance_pct: Number | None = None
 
     def mark(self, place: int) -> Literal["best", "worst", ""]:
         """Return whether a document is among the best or the worst."""

@@ -160,3 +160,19 @@ def unknown(name: str, known: Iterable[str]) -> StoreError:
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
     return ", ".join(names[:SHOWN_MAX]) + more
+
+
+def equals(name: str, value: object) -> str:
+    """Return the condition that a name has a value, as a user types it.
+
+    >>> equals("sweep", "study"), equals("sweep", "12"), equals("ftl.op", 0.5)
+    ('sweep=study', 'sweep="12"', 'ftl.op=0.5')
+    >>> equals("sweep", "<b>")
+    'sweep="<b>"'
+    """
+    if not isinstance(value, str):
+        return f"{name}={json.dumps(value)}"
+    # A text that begins with a sign would be read as one.
+    begins_plain = value[:1] not in {"", "<", ">", "=", "!"}
+    is_plain = value.strip() == value and value_of(value) == value and begins_plain
+    return f"{name}={value}" if is_plain else f"{name}={json.dumps(value)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -13,7 +12,7 @@ from opennandlab.base.plain import is_number
 from opennandlab.base.words import NOTHING, number
 from opennandlab.reports.runs import shown
 from opennandlab.store import Names, Rows, Store
-from opennandlab.store.conditions import resolved, value_of
+from opennandlab.store.conditions import equals, resolved
 from opennandlab.store.entry import Scalar
 from opennandlab.store.remarks import Remark
 from opennandlab.store.shown import MAIN, shortened
@@ -362,19 +361,3 @@ def _ordered(column: Column, order: str) -> Column:
     # Numbers begin with the greatest, and times with the latest.
     is_falling = column.is_number or column.name == "created"
     return replace(column, order=descending if is_falling else column.name)
-
-
-def equals(name: str, value: object) -> str:
-    """Return the condition that a name has a value, as a user types it.
-
-    >>> equals("sweep", "study"), equals("sweep", "12"), equals("ftl.op", 0.5)
-    ('sweep=study', 'sweep="12"', 'ftl.op=0.5')
-    >>> equals("sweep", "<b>")
-    'sweep="<b>"'
-    """
-    if not isinstance(value, str):
-        return f"{name}={json.dumps(value)}"
-    # A text that begins with a sign would be read as one.
-    begins_plain = value[:1] not in {"", "<", ">", "=", "!"}
-    is_plain = value.strip() == value and value_of(value) == value and begins_plain
-    return f"{name}={value}" if is_plain else f"{name}={json.dumps(value)}"

@@ -1,118 +1,19 @@
-"""Noise of a comparison, and a drawing of the rest.
-
-Two runs of one setting differ by their seeds. The store has other seeds of the compared settings:
-their spread, relative to the mean and pooled over the settings, gives the difference that two runs
-have by chance at the level of 5 % (least significant difference). A smaller one is not coloured.
-Without other seeds, differences below `ASSUMED` are taken for noise.
-"""
+"""Numbers of a comparison relative to the first run, as a drawing with the band of chance."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-
-from msgspec import structs
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from opennandlab.base.words import number
-from opennandlab.comparing.rows import extremes
+from opennandlab.comparing.chance import Noise
 from opennandlab.comparing.side import Side
-from opennandlab.documents.comparison import Row
-from opennandlab.stats.student import quantile
-from opennandlab.store import Entry, Store
-from opennandlab.store.entry import settings_hash
-from opennandlab.ui.listing import equals
 
-# Differences of two single runs that are taken for noise where no other seed says more, a ratio:
-# assumed, about twice the spread of rates and WAF over seeds on small drives.
-ASSUMED = 0.05
 COLOURS = 8
 # The drawing: pixels of a row, and where the axis is.
 ROW, LEFT, RIGHT, HEAD = 24, 168, 328, 30
 ROWS_MAX = 24
-
-
-@dataclass(frozen=True)
-class Noise:
-    """By how much runs differ by chance.
-
-    Args:
-        ratios: Relative least significant difference of each number, from other seeds.
-        seeds: Runs that this is from.
-    """
-
-    ratios: Mapping[str, float]
-    seeds: int
-
-    def of(self, path: str) -> float:
-        """Return the relative difference below which two values are alike."""
-        return self.ratios.get(path, ASSUMED)
-
-    @property
-    def text(self) -> str:
-        """Which differences are coloured, as a sentence."""
-        if self.ratios:
-            return (
-                f"Coloured is what differs by more than chance (5 % level), by the spread over "
-                f"{self.seeds} runs of these settings with other seeds."
-            )
-        return (
-            f"The store has no other seeds of these settings, so it is not known what is chance: "
-            f"only differences of more than {100 * ASSUMED:.0f} % are coloured."
-        )
-
-
-def noise(store: Store, entries: Sequence[Entry], paths: Sequence[str]) -> Noise:
-    """Return by how much runs like these differ by chance.
-
-    Args:
-        store: Where their other seeds are.
-        entries: The runs that are compared.
-        paths: The numbers.
-    """
-    kinds = {(settings_hash(it.settings), it.verb, it.program, it.model_version) for it in entries}
-    known = set(store.names().metrics).intersection(paths)
-    squares = dict.fromkeys(known, 0.0)
-    freedom = dict.fromkeys(known, 0)
-    count = 0
-    for settings, verb, program, model in kinds:
-        where = [equals("settings", settings), equals("verb", verb), equals("program", program),
-                 f"model_version={model}", "status=done"]  # fmt: skip
-        rows = store.rows(where=where, columns=["key", *known])
-        values = {name: dict(zip(rows.column("key"), rows.column(name), strict=True))
-                  for name in known}  # fmt: skip
-        seeds = set(rows.column("key"))
-        count += len(seeds) if len(seeds) > 1 else 0
-        for name, by_key in values.items():
-            found = [one for one in by_key.values() if isinstance(one, float)]
-            mean = sum(found) / len(found) if found else 0.0
-            if len(found) > 1 and mean:
-                squares[name] += sum((one / mean - 1.0) ** 2 for one in found)
-                freedom[name] += len(found) - 1
-    return Noise(
-        {
-            name: quantile(0.95, freedom[name]) * math.sqrt(2.0 * squares[name] / freedom[name])
-            for name in known if freedom[name]
-        },
-        count,
-    )  # fmt: skip
-
-
-def without(side: Side, found: Noise) -> Side:
-    """Return a comparison in which noise is neither best nor worst."""
-    metrics = {path: _plain(row, found.of(path)) for path, row in side.comparison.metrics.items()}
-    return replace(side, comparison=structs.replace(side.comparison, metrics=metrics))
-
-
-def _plain(row: Row, ratio: float) -> Row:
-    if row.low is not None or row.high is not None:
-        return row
-    low, high = (
-        [None if one is None else one + sign * abs(one) * ratio / 2 for one in row.values]
-        for sign in (-1, 1)
-    )
-    best, worst = extremes(row.values, low, high, row.better)
-    return structs.replace(row, best=best, worst=worst)
 
 
 @dataclass(frozen=True)

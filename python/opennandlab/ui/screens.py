@@ -18,6 +18,7 @@ from opennandlab.base.errors import (
     StoreError,
 )
 from opennandlab.base.words import number
+from opennandlab.comparing import chance
 from opennandlab.comparing import page as side_page
 from opennandlab.comparing.opening import points as subjects_of
 from opennandlab.comparing.side import Side, made
@@ -27,7 +28,7 @@ from opennandlab.reports.figure import static
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Headline, Report, Section
 from opennandlab.store import Entry, KeptSweep, Names, Store
-from opennandlab.store.conditions import resolved
+from opennandlab.store.conditions import equals, resolved
 from opennandlab.store.entry import PATHS, Scalar
 from opennandlab.store.remarks import Remark
 from opennandlab.studies.sweeps.drawing import USUAL, Drawn, drawing
@@ -37,7 +38,7 @@ from opennandlab.ui.asking import FieldError, Folder
 from opennandlab.ui.documents import report_of
 from opennandlab.ui.forms import Form, form
 from opennandlab.ui.jobs import Job, Jobs
-from opennandlab.ui.listing import TableQuery, equals, listing
+from opennandlab.ui.listing import TableQuery, listing
 from opennandlab.ui.pages import Figures, address, ago, span
 from opennandlab.ui.parallel import parallel
 
@@ -217,8 +218,8 @@ def compare(store: Store, keys: list[str], *, every: bool) -> dict[str, Any]:
         family, subjects = subjects_of(entries)
         # Unlike things are shown too, with the objections above.
         side: Side = made(family, subjects, force=True)
-        found = noise.noise(store, entries, list(side.comparison.metrics))
-        side = noise.without(side, found)
+        found = chance.noise(store, entries, list(side.comparison.metrics))
+        side = chance.without(side, found)
     except (StoreError, ResultError, DocumentError) as error:
         return values | {"problem": str(error)}
     report = side_page.report(side, side.every if every else side.main)

@@ -23,12 +23,12 @@ from opennandlab.base.words import number
 from opennandlab.reports.runs import shown, told
 from opennandlab.stats.groups import Mean
 from opennandlab.store import KeptSweep, Store
+from opennandlab.store.conditions import equals
 from opennandlab.store.entry import Scalar
 from opennandlab.store.membership import Member
 from opennandlab.store.shown import shortened
 from opennandlab.studies.sweeps.verbs import VERBS
 from opennandlab.ui.jobs import Job
-from opennandlab.ui.listing import equals
 from opennandlab.ui.pages import address, span
 
 # Of a larger map only the first parts are shown: nobody reads more, and a browser gets slow.

@@ -18,6 +18,7 @@ class AppRuns(Family):
 
     name = "an application benchmark"
     kinds = (AppDocument,)
+    is_drawn = True
     shows_intervals = True
 
     def opened(self, document: JsonObject, name: str) -> AppDocument:

@@ -68,6 +68,7 @@ class StandardTests(Family):
 
     name = "a document of a standard test"
     kinds = (Measured, PtsDocument)
+    is_drawn = True
 
     def opened(self, document: JsonObject, name: str) -> Measured:
         """Return what can be read of the document."""
@@ -132,6 +133,7 @@ class StandardTests(Family):
         yield from remarks(
             f"{{}} {likeness.UNSTEADY}: {likeness.WHY}",
             [one.attained is False for one in documents],
+            "tests that reached the steady state, such as of longer cells or more rounds",
         )
 
     @staticmethod

@@ -19,7 +19,7 @@ from opennandlab.core.cautions import is_fresh, is_session
 from opennandlab.core.result import Result
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.result import Origin, ResultDocument
-from opennandlab.reports.model import Cell, Section, Table
+from opennandlab.reports.model import Section, Table
 from opennandlab.reports.summary import state_text
 
 # Rounding of capacities to whole blocks moves the spare factor of equal drives by less than this.
@@ -88,6 +88,9 @@ class Results(Family):
 
     name = "a result of `benchmark` or `replay`"
     kinds = (Result,)
+    is_drawn = True
+    # That of the UBER is what one run knows of its own cells.
+    has_run_intervals = False
 
     def opened(self, document: JsonObject, name: str) -> Result:
         """Return the result."""
@@ -114,21 +117,25 @@ class Results(Family):
 
     def sections(self, documents: Sequence[Result], names: Sequence[str]) -> tuple[Section, ...]:
         """Return the keys of device and workload in which the runs differ."""
+        rows = tuple((key, *values) for key, values in self.differing_keys(documents))
+        if not rows:
+            return ()
+        found = Table("settings", "Keys that differ", ("key", *names), rows)
+        return (Section("settings", "Settings", (found,)),)
+
+    def differing_keys(self, documents: Sequence[Result]) -> list[tuple[str, list[str]]]:
+        """Return the keys of device and workload in which the runs differ, and their values."""
         settings = [
             dict(leaves({"device": one.content.device, "workload": one.content.workload}))
             for one in documents
         ]
         paths = dict.fromkeys(path for one in settings for path in one)
-        rows: list[tuple[Cell, ...]] = [
-            (path.removeprefix("device."), *("-" if path not in one else str(one[path])
-                                             for one in settings))
-            for path in paths
-            if len({str(one.get(path)) for one in settings}) > 1
+        found = {path: ["-" if path not in one else str(one[path]) for one in settings]
+                 for path in paths}  # fmt: skip
+        return [
+            (path.removeprefix("device."), values)
+            for path, values in found.items() if len(set(values)) > 1
         ]  # fmt: skip
-        if not rows:
-            return ()
-        found = Table("settings", "Keys that differ", ("key", *names), tuple(rows))
-        return (Section("settings", "Settings", (found,)),)
 
     def objections(self, documents: Sequence[Result]) -> Iterator[Finding]:
         """Yield another spare area, and another state of the drive."""

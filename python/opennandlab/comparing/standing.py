@@ -1,0 +1,58 @@
+"""How each document compares with the first, in a sentence: what differs by more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from opennandlab.comparing.rows import may_be_chance
+from opennandlab.comparing.words import change
+from opennandlab.documents.comparison import Comparison, Row
+
+# Of numbers that are better, or worse, the sentence names this many, the largest first.
+NAMED_MAX = 3
+
+
+def standing(found: Comparison, paths: Sequence[str]) -> list[str]:
+    """Return a sentence for each document but the first; empty if no number has a direction.
+
+    Args:
+        found: The comparison.
+        paths: The rows that count, those of its table.
+    """
+    rows = [row for path in paths if (row := found.metrics[path]).better is not None]
+    said = [list(_parts(rows, place)) for place in range(1, len(found.names))]
+    return [
+        f"{name} against {found.names[0]}: {'; '.join(parts)}."
+        for name, parts in zip(found.names[1:], said, strict=True)
+        if parts
+    ]
+
+
+def _parts(rows: Sequence[Row], place: int) -> Iterator[str]:
+    """Yield what is better, what is worse, and whether the rest may be chance."""
+    apart: dict[str, list[tuple[float, str]]] = {"better": [], "worse": []}
+    chance = equal = False
+    for row in rows:
+        first, value, delta = row.values[0], row.values[place], row.delta_pct[place]
+        if delta is None or first is None or value is None:
+            continue
+        text = change(first, value, delta)
+        if may_be_chance(row, place):
+            chance = True
+        elif text == "0.0 %":
+            equal = True
+        else:
+            way = "better" if (delta < 0) == (row.better == "lower") else "worse"
+            # Behind the last comma of a label is its unit.
+            name = (row.label or "").rpartition(", ")[0] or row.label
+            apart[way].append((abs(delta), f"{name} ({text})"))
+    for way, found in apart.items():
+        if found:
+            named = [text for _, text in sorted(found, key=lambda one: -one[0])[:NAMED_MAX]]
+            rest = len(found) - len(named)
+            yield f"{way} in {', '.join(named)}" + (f" and {rest} more" if rest else "")
+    is_apart = any(apart.values())
+    if chance:
+        yield "the rest is within chance" if is_apart else "no difference beyond chance"
+    elif equal and not is_apart:
+        yield "no difference"
