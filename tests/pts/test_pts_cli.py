@@ -22,9 +22,11 @@ from opennandlab.base.units import parse_bytes
 from opennandlab.cli import app
 from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli._pts_run import line
+from opennandlab.measured.importing import Wanted
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
 from opennandlab.pts.bench.record import Progress
 from opennandlab.pts.bench.suite import Job, vary
+from opennandlab.reports.pts import book
 from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.opening import Request, file_parts, open_target, sketch
@@ -44,6 +46,15 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return run
 
 
+def test_littles_law_of_an_iops_test_is_on_the_terminal_as_on_its_page(inside: Cli, folder: Path):
+    done = inside("pts", "iops", *QUICK, "--output", "kept")
+    (said,) = [line for line in done.stderr.splitlines() if "Little's law" in line]
+    page = book.open_book([folder / "kept" / "iops.json"], Wanted()).report.chapters[0]
+    (warning,) = [text for text in page.warnings if "Little's law" in text]
+    assert said == f"warning: iops: {warning}"
+    assert page.headlines[0].value == "not a result"
+
+
 QUICK = ("--target", "sim:small.yaml", "--time-base", "smoke", "--ss-max-rounds", "5")
 
 
@@ -53,13 +64,17 @@ def test_a_test_prints_its_tables_and_says_how_to_keep_them(cli: Cli, folder: Pa
     lines = done.stdout.splitlines()
     assert lines[0] == "IOPS of sim:small.yaml: follows PTS-E 2.0.2, conformance scaled"
     # What it is worth and what is quoted come before everything else.
-    assert lines[1].startswith("smoke: not a measurement.")
+    assert lines[1].startswith("smoke: not a result.")
     assert lines[3].split() == ["┃", "result"]
-    assert [line.split("│")[0].strip() for line in lines[5:11]] == [
+    # What comes of a smoke must not look like results.
+    assert lines[5].split("│")[1].strip() == "not a result"
+    assert "smoke, not a result: IOPS, mean of the window" in lines
+    assert [line.split("│")[0].strip() for line in lines[5:12]] == [
+        "smoke: cells too short to measure",
         "random 4 KiB writes", "random 4 KiB, 65 % reads", "random 4 KiB reads",
         "random 1024 KiB writes", "random 1024 KiB reads", "write amplification, 4 KiB writes",
     ]  # fmt: skip
-    assert lines[5].endswith(" IOPS")
+    assert lines[6].endswith(" IOPS")
     assert "_" not in done.stdout
     head = next(line for line in done.stdout.splitlines() if line.startswith("Block size"))
     assert [cell.strip() for cell in head.split("┃")][1:] == [

@@ -198,7 +198,7 @@ def test_require_steady_is_an_exit_code(tmp_path):
     assert "not every round collected garbage" in short.output
     assert (tmp_path / "short" / "latency.json").exists()
     smoke = runner.invoke(app, [*base, "--time-base", "smoke"])
-    assert (smoke.exit_code, "not a measurement" in smoke.output) == (1, True)
+    assert (smoke.exit_code, "not a result" in smoke.output) == (1, True)
     long = runner.invoke(app, [*base, "--time-base", "scaled", "--json"])
     assert long.exit_code == 0
     assert json.loads(long.stdout)["steady_state"][0]["collection"] == "seen"

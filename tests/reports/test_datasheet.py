@@ -181,7 +181,7 @@ def test_what_is_not_of_a_steady_drive_is_marked(tmp_path, word):
     value, verdict = found["Random write, 4 KiB"][1], found["Random write, 4 KiB"][6]
     assert value.endswith(" †")
     said = {
-        "smoke": "SMOKE: not a measurement",
+        "smoke": "SMOKE: not a result",
         "partial": "PARTIAL: the run was cut",
         "not steady": "steady state NOT ATTAINED",
         "no collection": "steady state NOT ATTAINED: not every round collected garbage",
@@ -295,7 +295,7 @@ def test_report_makes_a_data_sheet(tmp_path):
     assert "datasheet.html" in result.output
     page = (folder / "datasheet.html").read_text(encoding="utf-8")
     assert "Data sheet of" in page
-    assert "SMOKE: not a measurement" in page
+    assert "SMOKE: not a result" in page
     assert "opennandlab pts throughput " in page
     assert "<script>" not in page  # without figures there is nothing to draw
     tables = tmp_path / "tables"

@@ -119,7 +119,7 @@ def test_a_smoke_is_said_to_be_no_measurement() -> None:
     smoke = other(time_base__name="smoke")
     found = compared(smoke, smoke)["warnings"]
     assert [text for text in found if "smoke" in text] == [
-        "run 0 and run 1: smoke: not a measurement",
+        "run 0 and run 1: smoke: not a result",
     ]
 
 

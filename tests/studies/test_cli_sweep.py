@@ -244,7 +244,7 @@ def test_what_a_reader_must_know_is_said_under_the_table():
     Path("pts.yaml").write_text("nand: {blocks_per_plane: 64, pages_per_block: 32}\n")
     text = run("pts.throughput", "-c", "pts.yaml", "--set", "pts.time_base=smoke", "--vary",
                "ftl.over_provisioning_pct=0.1,0.2")  # fmt: skip
-    assert "smoke: not a measurement" in text
+    assert "smoke: not a result" in text
     assert "steady" in text
 
 

@@ -299,6 +299,7 @@ def _held(wanted: Asked, place: "Place", names: list[str]) -> Iterator[None]:
 def _finish(wanted: Asked, suite: "Suite", more: dict[str, Any]) -> None:
     """Print what comes after the tables."""
     from opennandlab.documents.record import plain
+    from opennandlab.reports.pts import closed_loop
 
     documents = list(suite.documents.values())
     if len(documents) > 1 and not more and not wanted.quiet and not wanted.as_json:
@@ -316,7 +317,7 @@ def _finish(wanted: Asked, suite: "Suite", more: dict[str, Any]) -> None:
     told = [
         (text if more else f"{document.name}: {text}")
         for document in documents
-        for text in document.warnings
+        for text in (*document.warnings, *closed_loop.note(document))
     ]
     for text in dict.fromkeys(told):
         terminal.note(f"warning: {text}", style="yellow")

@@ -30,13 +30,14 @@ def figure(value: object) -> str:
 
 def show_suite(documents: "Sequence[PtsDocument]") -> None:
     """Print each test of a suite in a line or two: its verdict, and the figures it is for."""
-    from opennandlab.reports.pts.headline import headlines
+    from opennandlab.reports.pts.headline import SMOKE, headlines
     from opennandlab.reports.pts.verdict import verdict
 
     rows = [
         [document.name, verdict(document).text, "; ".join(f"{one.text} {one.name}" for one in some)]
         for document in documents
-        for some in [headlines(document)[:SUITE_FIGURES]]
+        # The verdict next to them says it of a smoke.
+        for some in [[it for it in headlines(document) if it is not SMOKE][:SUITE_FIGURES]]
     ]
     table = terminal.Grid(("test", "verdict", "figures"), rows, left=(0, 1, 2))
     terminal.stdout(is_numbers=True).print(table)
@@ -59,9 +60,10 @@ def show(document: "PtsDocument") -> None:
     console.print()
     for line in header_lines(document):
         console.print(line, markup=False, soft_wrap=True)
+    mark = "smoke, not a result: " if document.header.time_base.name == "smoke" else ""
     for found in tables.of_document(document):
         console.print()
-        console.print(found.title, markup=False, soft_wrap=True)
+        console.print(f"{mark}{found.title}", markup=False, soft_wrap=True)
         if found.note:
             console.print(found.note, markup=False, soft_wrap=True)
         console.print(grid(found, rows_max=ROWS_MAX))

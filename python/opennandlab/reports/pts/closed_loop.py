@@ -10,7 +10,6 @@ and a warning is in their document.
 from __future__ import annotations
 
 from opennandlab.documents import pts
-from opennandlab.reports.pts.source import Measured
 
 LIMIT = 0.05
 # Steps of which no mean response time is quoted.
@@ -19,14 +18,14 @@ BEFORE = {"gap", "wipc", "prewrite", "precondition"}
 OPEN = {"load"}
 
 
-def note(measured: Measured) -> tuple[str, ...]:
+def note(document: pts.PtsDocument) -> tuple[str, ...]:
     """Return a sentence on the cells whose response times are too short; empty for none."""
-    if measured.header.time_base.clock != "virtual" or measured.test in OPEN:
+    if document.header.time_base.clock != "virtual" or document.test in OPEN:
         return ()
-    windows = {number for state in measured.steady for number in state.window}
+    windows = {number for state in document.steady_state for number in state.window}
     cells = [
         cell
-        for cell in measured.cells
+        for cell in document.cells.rows
         if cell.phase not in BEFORE and (not windows or cell.round is None or cell.round in windows)
     ]
     off = [(share, cell) for cell in cells if abs(share := _error(cell)) > LIMIT]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from opennandlab.reports.figure_tables import table_of
 from opennandlab.reports.model import Cell, Marked, Report, Table
 from opennandlab.reports.pts.source import Measured
 
+# Between the thousands of a number, not between words.
+THOUSANDS = re.compile(r"(?<=\d) (?=\d)")
 # The columns of cells that name a cell.
 FIRST = ("phase", "round", "label")
 
@@ -65,7 +68,9 @@ def _everything(report: Report) -> str:
         rows += [[chapter.title, chapter.subtitle, worth], []]
         if chapter.headlines:
             rows += [["result", "value", "unit"]]
-            rows += [[one.name, one.value.replace(" ", ""), one.unit] for one in chapter.headlines]
+            rows += [
+                [one.name, THOUSANDS.sub("", one.value), one.unit] for one in chapter.headlines
+            ]
             rows.append([])
         for item in chapter.items:
             if isinstance(item, Table):

@@ -28,7 +28,7 @@ from opennandlab.reports.pts.verdict import NOT_COLLECTING, Word
 MARK = "†"
 MARKED: dict[Word, str] = {
     "partial": "PARTIAL: the run was cut",
-    "smoke": "SMOKE: not a measurement",
+    "smoke": "SMOKE: not a result",
     "not steady": "NOT ATTAINED",
     "unknown": "steady state unknown",
 }

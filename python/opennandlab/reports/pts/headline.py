@@ -27,10 +27,16 @@ Found = Iterator[Headline | None]
 DIGITS, SHORT_DIGITS = 4, 3
 
 
+# Stands before the figures of a smoke, wherever they are quoted.
+SMOKE = Headline("smoke: cells too short to measure", "not a result")
+
+
 def headlines(document: PtsDocument) -> tuple[Headline, ...]:
-    """Return the figures of a document that are quoted."""
+    """Return the figures of a document that are quoted; those of a smoke behind a warning."""
     make = OF.get(type(document.results))
-    return tuple(one for one in make(document.results, document) if one) if make else ()
+    found = tuple(one for one in make(document.results, document) if one) if make else ()
+    is_smoke = document.header.time_base.name == "smoke"
+    return (SMOKE, *found) if found and is_smoke else found
 
 
 def one(name: str, value: float | None, unit: str = "") -> Headline | None:

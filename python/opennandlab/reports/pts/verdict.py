@@ -80,7 +80,7 @@ def verdict(document: PtsDocument, *, is_whole: bool = True) -> Verdict:  # noqa
         )  # fmt: skip
     if document.header.time_base.name == "smoke":
         return Verdict(
-            "smoke", "smoke: not a measurement",
+            "smoke", "smoke: not a result",
             "A smoke run shows that the test works; its cells are too short to be measurements"
             + (f". {_reason(states)}" if states else "."),
         )  # fmt: skip

@@ -117,7 +117,7 @@ def chapter_of(measured: Measured) -> Chapter:
         standard="the whole test" if method(measured.test) else "the specification",
         warnings=(
             *(text for text in measured.document.warnings if text),
-            *closed_loop.note(measured),
+            *closed_loop.note(measured.document),
         ),
         missing=measured.missing + tuple(_empty(sections)),
         sections=tuple(_unique(sections)),

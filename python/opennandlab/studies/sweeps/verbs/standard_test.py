@@ -107,7 +107,7 @@ class StandardTest(OnDrive):
     def caution(self, settings: JsonObject) -> str | None:
         """Say that a smoke is no measurement."""
         is_smoke = settings["pts"]["time_base"] == "smoke"
-        return "smoke: not a measurement; the cells are too short for it" if is_smoke else None
+        return "smoke: not a result; the cells are too short for it" if is_smoke else None
 
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the numbers of `results`, and the mean of the window of each tracked value.
