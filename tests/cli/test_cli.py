@@ -462,7 +462,7 @@ def test_compare_shows_deltas_with_the_tail(cli: Cli) -> None:
 
 def test_config_show_says_what_follows_and_where_it_comes_from(cli: Cli) -> None:
     shown = cli("config", "show", "tlc_standard").stdout
-    for words in ("32 GiB", "spare factor, nominal", "spare factor, effective", "predicted WAF"):
+    for words in ("32 GiB", "nominal spare factor", "effective spare factor", "predicted WAF"):
         assert words in shown
     for words in ("GC trigger", "spare blocks", "nand.timing.t_read_us", "µs", "OpenNANDLab 2.0"):
         assert words in shown
@@ -516,6 +516,26 @@ def test_a_figure_that_is_not_there_says_why(cli: Cli) -> None:
     assert not [line for line in shown if "nothing was read" in line]
 
 
+def test_theory_takes_the_effective_spare_factor_of_a_device(cli: Cli) -> None:
+    whole = cli("theory", "waf", "-c", "small.yaml", "--json")
+    found = json.loads(whole.stdout)
+    given = found["parameters"]
+    ratio = given["over_provisioning"]
+    assert given["spare_factor_nominal"] == pytest.approx(ratio / (1 + ratio), rel=1e-3)
+    assert given["spare_factor"] < given["spare_factor_nominal"]
+    again = ("theory", "waf", "--pages-per-block", str(given["pages_per_block"]), "--spare-factor")
+    alone = json.loads(cli(*again, str(given["spare_factor"]), "--json").stdout)
+    assert found["waf"] == pytest.approx(alone["waf"], rel=1e-5)
+    assert "effective: the spare factor" in cli("theory", "waf", "-c", "small.yaml").stdout
+    steps = cli("theory", "waf", "-c", "small.yaml", "--set", "ftl.refresh.after_days=10")
+    assert "none (no closed form)" in steps.stdout
+    assert "no closed form describes this device: ftl.refresh" in steps.stdout
+    for more in (("--spare-factor", "0.1"), ("--policy", "fifo")):
+        refused = cli("theory", "waf", "-c", "small.yaml", *more)
+        assert refused.returncode == 2
+        assert f"{more[0]}: has no effect with a device" in refused.stderr
+
+
 def test_theory_evaluates_the_formulas(cli: Cli) -> None:
     waf = json.loads(
         cli(
@@ -528,6 +548,7 @@ def test_theory_evaluates_the_formulas(cli: Cli) -> None:
         cli("theory", "waf", "--policy", "fifo", "--over-provisioning", "0.25", "--json").stdout
     )
     assert fifo["waf"] == pytest.approx(2.693, rel=1e-3)
+    assert fifo["note"].startswith("nominal: the spare factor 0.2 follows from")
     band = json.loads(
         cli(
             "theory", "bandwidth", "--cell", "mlc", "--dies", "1", "--read-pct", "50", "--json"

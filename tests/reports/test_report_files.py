@@ -299,7 +299,12 @@ def test_a_form_that_fails_keeps_no_other_from_being_written(
 
 def test_the_command_draws_on_log_scales(cli: Cli, folder: Path) -> None:
     (folder / "hir.json").write_text(json.dumps(pts_documents.hir()), encoding="utf-8")
-    assert cli("report", "hir.json", "--figures", "a", "--log-axes").returncode == 0
+    done = cli("report", "hir.json", "--figures", "a", "--log-axes")
+    assert done.returncode == 0
+    names = {path.name for path in (folder / "a").iterdir()}
+    (said,) = [line for line in done.stdout.splitlines() if line.startswith("wrote")]
+    assert said.startswith(f"wrote {len(names)} files into a: ")
+    assert set(said.partition(": ")[2].split(", ")) == names
     assert "log scale" in (folder / "a" / "iops-time.svg").read_text(encoding="utf-8")
 
 

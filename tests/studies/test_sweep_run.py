@@ -332,7 +332,7 @@ def run_of(wanted: dict[str, object]) -> list[Mapping[str, float]]:
 
 def test_no_coordinate_is_called_like_a_number():
     """A table would show what went in as what came out."""
-    names = {"waf", "effective_spare_factor", "iops", "latency_us_mean", "tbw_tb", "dwpd", "rber"}
+    names = {"waf", "spare_factor_effective", "iops", "latency_us_mean", "tbw_tb", "dwpd", "rber"}
     for verb in VERBS.values():
         assert not names & set(verb.keys), verb.name
     assert "x" not in run_of({"run": "ecc.curve", "code": "bch:m=8,t=4", "grid": {"x": [1e-3]}})[0]

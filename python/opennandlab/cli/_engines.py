@@ -37,15 +37,19 @@ class EngineOptions(Options):
     ] = None
 
     def check_scheduler(self) -> None:
-        """Refuse a scheduler that no engine asks.
+        """Refuse a scheduler that no engine asks, and one that is no address.
 
         Raises:
-            ConfigError: for one without `--engine dask`.
+            ConfigError: for one without `--engine dask`, and for another form.
         """
         from opennandlab.base.errors import ConfigError
 
         if self.scheduler is not None and self.engine is not EngineName.DASK:
             raise ConfigError("--scheduler", "belongs to --engine dask")
+        if self.scheduler is not None:
+            from opennandlab.studies.sweeps.cluster import check_address
+
+            check_address(self.scheduler)
 
     def engine_of(self, store: "Store") -> "Engine":
         """Return where points run.

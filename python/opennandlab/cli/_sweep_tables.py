@@ -162,8 +162,10 @@ def draw(
     names: Sequence[str],
     path: Path,
     paper: "Paper | None",
+    *,
+    is_told: bool,
 ) -> None:
-    """Draw a sweep into a file; its ending is the form."""
+    """Draw a sweep into a file; its ending is the form. `is_told`: print its lines of LaTeX."""
     from opennandlab.reports.output import for_print, write
     from opennandlab.reports.runs import choose, named, report, subject
 
@@ -175,7 +177,7 @@ def draw(
     title = subject(drawn) if wanted.name == UNNAMED else wanted.name
     made = named(report(title, groups, drawn, names), wanted.settings, wanted.varied)
     write(made, path, paper=paper)
-    if paper is not None:
+    if paper is not None and is_told:
         tell_latex(for_print(made), path)
 
 

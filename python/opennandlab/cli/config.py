@@ -266,8 +266,8 @@ def _show(device: "DeviceConfig", effective: dict[str, Any]) -> None:
             for kind in ("raw", "logical")
             for count in [effective[f"{kind}_bytes"]]
         ),
-        ("spare factor, nominal", number(effective["spare_factor"])),
-        ("spare factor, effective", number(effective["spare_factor_effective"])),
+        ("nominal spare factor", number(effective["spare_factor"])),
+        ("effective spare factor", number(effective["spare_factor_effective"])),
         (
             "predicted WAF",
             f"no formula for {why_no_formula(given, effective)}"

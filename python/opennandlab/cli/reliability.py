@@ -133,7 +133,15 @@ def rber(given: RberOptions) -> None:
 
         title = f"Raw bit error rate of {chosen.name}"
         chart = rber_chart(rows, title, limit, given.spread)
-        _draw(given.plot, paper, title, show.spoken(fixed), chart, chosen.parameters)
+        _draw(
+            given.plot,
+            paper,
+            title,
+            show.spoken(fixed),
+            chart,
+            chosen.parameters,
+            is_told=not given.quiet,
+        )
         if chart.note and not given.quiet:
             terminal.note(f"{given.plot}: {chart.note}", style="dim")
     if given.as_json:
@@ -175,7 +183,7 @@ def states(given: StatesOptions) -> None:
             f"and {given.retention_h:g} h at {given.temperature_c:g} °C{read}": stress,
         }
         chart = states_chart(chosen, stresses, title)
-        _draw(given.plot, paper, title, show.spoken(stress), chart)
+        _draw(given.plot, paper, title, show.spoken(stress), chart, is_told=not given.quiet)
     if given.as_json:
         document = {
             "mean": found.mean.tolist(),
@@ -500,7 +508,14 @@ def table(given: TableOptions) -> None:
         from opennandlab.reliability.charts import page_chart
 
         title = "RBER against P/E cycles: the OpenNANDLab 2.0 page and published flash"
-        _draw(given.plot, paper, title, "TLC, without retention and reads.", page_chart())
+        _draw(
+            given.plot,
+            paper,
+            title,
+            "TLC, without retention and reads.",
+            page_chart(),
+            is_told=not given.quiet,
+        )
     if given.as_json:
         terminal.emit_json({"rows": rows})
     elif not given.quiet:
@@ -525,6 +540,8 @@ def _draw(
     lead: str,
     drawn: "Figure",
     parameters: dict[str, Any] | None = None,
+    *,
+    is_told: bool,
 ) -> None:
     from opennandlab.reports import output
     from opennandlab.reports.model import Table, page_of
@@ -534,7 +551,7 @@ def _draw(
     tables = [Table("parameters", heading, heads, rows)] if rows else []
     made = page_of(title, lead, [drawn, *tables])
     output.write(made, plot, paper=paper)
-    if paper is not None:
+    if paper is not None and is_told:
         tell_latex(output.for_print(made), plot)
 
 

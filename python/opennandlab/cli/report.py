@@ -143,12 +143,13 @@ class Outputs:
 
 
 def _tell(written: list[Path], folders: list[Path]) -> None:
-    """Name the files that were written, those of a folder by their number."""
+    """Name the files that were written, those of a folder in a line."""
     for path in written:
         if path.parent not in folders:
             typer.echo(f"wrote {path}")
     for folder in dict.fromkeys(folders):
-        typer.echo(f"wrote {sum(path.parent == folder for path in written)} files into {folder}")
+        names = [path.name for path in written if path.parent == folder]
+        typer.echo(f"wrote {len(names)} files into {folder}: {', '.join(names)}")
 
 
 def _page_beside(path: Path, *, is_sheet: bool) -> Path:

@@ -110,15 +110,14 @@ def sweep(given: SweepOptions) -> None:
             raise ConfigError(
                 "--plot", "nothing is varied, so the plot has no axis; accepted: with --vary"
             )
-        with (
-            Store.open(given.store) as kept,
-            shown(tables.line, quiet=given.quiet or given.dry_run) as watch,
-        ):
+        given.check_scheduler()
+        _ = wanted.cells  # refuses here what would be refused, so that it leaves no empty store
+        if given.dry_run:
+            _show_cost(given, wanted)
+            return
+        with Store.open(given.store) as kept, shown(tables.line, quiet=given.quiet) as watch:
             run = Run(wanted, kept, watch=watch, retry=given.retry)
-            if given.dry_run:
-                tables.show_cost(run, _costs(run), given.jobs, as_json=given.as_json)
-                return
-            _note_start(run, quiet=given.quiet)
+            _note_start(run, kept.path, quiet=given.quiet)
             if carried_out(lambda: run.to_the_end(given.engine_of(kept)), lambda: _there(run)):
                 if given.as_json:
                     groups = tables.groups_of(run.rows)
@@ -130,7 +129,7 @@ def sweep(given: SweepOptions) -> None:
         groups = tables.groups_of(rows)
         names = tables.names_of(groups, wanted, chosen)
         if given.plot is not None:
-            tables.draw(groups, wanted, names, given.plot, paper)
+            tables.draw(groups, wanted, names, given.plot, paper, is_told=not given.quiet)
         bands = None if found is None else sweep_bands(found, groups, names)
         if given.as_json:
             more = {} if bands is None else {"bands": bands}
@@ -272,8 +271,25 @@ def _costs(run: "Run") -> "list[Cost]":
     return costs(run.missing)
 
 
-def _note_start(run: "Run", *, quiet: bool) -> None:
-    if not quiet and run.known_count:
+def _show_cost(given: SweepOptions, wanted: "Sweep") -> None:
+    """Print what the points cost that the store does not have; a missing store is not made."""
+    from opennandlab.store import Store
+    from opennandlab.store.place import database, where_store
+    from opennandlab.studies.sweeps.runner import NoStore, Run
+
+    if database(where_store(given.store)).exists():
+        with Store.open(given.store, create=False) as kept:
+            run = Run(wanted, kept, retry=given.retry)
+    else:
+        run = Run(wanted, NoStore(), retry=given.retry)
+    tables.show_cost(run, _costs(run), given.jobs, as_json=given.as_json)
+
+
+def _note_start(run: "Run", place: Path, *, quiet: bool) -> None:
+    if quiet:
+        return
+    terminal.note(f"points are kept in the store {place}", style="dim")
+    if run.known_count:
         terminal.note(f"{run.known_count} of {run.count} points are known", style="dim")
 
 

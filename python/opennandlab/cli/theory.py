@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from opennandlab.base.words import number
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Printed, Seed
+from opennandlab.cli.options.common import Printed, Seed, Sets
 from opennandlab.cli.options.rows import argument, command, flag
 
 app = typer.Typer(
@@ -105,15 +106,25 @@ class WafOptions(Printed):
     d: Annotated[float, flag("Candidates of d_choices.", min=1)] = 10
     pages_per_block: Annotated[int, flag("Pages in a block.", min=1)] = 256
     spare_factor: Annotated[
-        float | None, flag("(T - U) / T, 0 to 1; use the effective spare factor of a drive.")
+        float | None,
+        flag("Spare factor, (T - U) / T, 0 to 1; that of a drive is its effective spare factor."),
     ] = None
     over_provisioning: Annotated[
         float | None,
         flag(
-            "(T - U) / U, instead of the spare factor. A drive keeps part of it in reserve: its "
-            "WAF follows from the effective spare factor, which `benchmark` prints."
+            "(T - U) / U, instead of the spare factor: makes the nominal one, which leaves out "
+            "that a drive keeps blocks in reserve (--config)."
         ),
     ] = None
+    config: Annotated[
+        str | None,
+        flag(
+            "Take policy, pages of a block and the effective spare factor from a device.",
+            "-c",
+            metavar="PRESET|FILE",
+        ),
+    ] = None
+    sets: Sets = None
     hot_fraction: Annotated[float | None, flag("Share of the pages that are hot, 0 to 1.")] = None
     hot_share: Annotated[
         float | None, flag("Share of the writes that go to hot pages, 0 to 1.")
@@ -135,9 +146,13 @@ def waf(given: WafOptions) -> None:
         given.refuse(["d"], "on this policy; accepted: with d_choices")
     if not given.trim_pct:
         given.refuse(["trim_target"], "without trims; accepted: --trim-pct")
-    spare = _spare_factor(given.spare_factor, given.over_provisioning)
     if (given.hot_fraction is None) != (given.hot_share is None):
         raise ValueError("--hot-fraction and --hot-share belong together")
+    if given.config is not None:
+        _waf_of_device(given, given.config)
+        return
+    given.refuse(["sets"], "without a device; accepted: --config")
+    spare = _spare_factor(given.spare_factor, given.over_provisioning)
     skew: dict[str, Any] = {}
     if given.hot_fraction is not None:
         skew = {"pattern": "hot_cold", "fraction": given.hot_fraction, "share": given.hot_share}
@@ -149,14 +164,63 @@ def waf(given: WafOptions) -> None:
         "pages_per_block": given.pages_per_block,
         "spare_factor": spare,
         "over_provisioning": spare / (1 - spare),
-        **({"hot_fraction": given.hot_fraction, "hot_share": given.hot_share} if skew else {}),
-        **(
-            {"trim_pct": given.trim_pct, "trim_target": given.trim_target.value}
-            if given.trim_pct
-            else {}
-        ),
+        **_load(given),
     }
-    _answer(parameters, [("waf", value, "x")], given)
+    is_nominal = given.spare_factor is None
+    note = NOMINAL.format(number(spare), number(given.over_provisioning)) if is_nominal else ""
+    _answer(parameters, [("waf", value, "x")], given, note)
+
+
+NOMINAL = (
+    "nominal: the spare factor {} follows from the over-provisioning {}; a drive keeps blocks in "
+    "reserve, so its effective spare factor is smaller and its WAF higher (-c PRESET takes it)"
+)
+
+
+def _load(given: WafOptions) -> dict[str, Any]:
+    """Return what was given of the writes, as parameters of the answer."""
+    skew = {"hot_fraction": given.hot_fraction, "hot_share": given.hot_share}
+    trims = {"trim_pct": given.trim_pct, "trim_target": given.trim_target.value}
+    is_skewed = given.hot_fraction is not None
+    return {**(skew if is_skewed else {}), **(trims if given.trim_pct else {})}
+
+
+def _waf_of_device(given: WafOptions, config: str) -> None:
+    """Print the WAF of a device by its effective spare factor, or why no closed form knows it."""
+    from opennandlab.core.config import load_device
+    from opennandlab.core.overrides import parse_overrides
+    from opennandlab.theory.prediction import NoFormulaError, closed_form_waf
+
+    given.refuse(
+        ["spare_factor", "over_provisioning", "policy", "d", "pages_per_block"],
+        "with a device, which has it; accepted: --set ftl.over_provisioning_pct=0.28, and so on",
+    )
+    device = load_device(config, parse_overrides(given.sets or []))
+    resolved, effective = device.to_dict(), device.effective
+    pattern: dict[str, Any] = {"kind": "random"}
+    if given.hot_fraction is not None:
+        pattern = {"kind": "hot_cold", "fraction": given.hot_fraction, "share": given.hot_share}
+    writes = {
+        "pattern": pattern,
+        "trim_pct": given.trim_pct,
+        "trim_target": given.trim_target.value,
+    }
+    policy = resolved["ftl"]["gc_policy"]
+    parameters = {
+        "device": device.name,
+        "policy": policy["kind"] if isinstance(policy, dict) else policy,
+        "pages_per_block": effective["pages_per_block"],
+        "spare_factor": effective["spare_factor_effective"],
+        "spare_factor_nominal": effective["spare_factor"],
+        "over_provisioning": resolved["ftl"]["over_provisioning_pct"],
+        **_load(given),
+    }
+    value, note = None, "effective: the spare factor of the device without its reserve blocks"
+    try:
+        value = closed_form_waf(resolved, effective, writes)
+    except NoFormulaError as reason:
+        note = f"no closed form describes this device: {reason}"
+    _answer(parameters, [("waf", value, "x")], given, note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -573,13 +637,15 @@ def _spare_factor(spare_factor: float | None, over_provisioning: float | None) -
     raise ValueError("give either --spare-factor or --over-provisioning")
 
 
-def _answer(parameters: dict[str, Any], rows: list[Row], given: Printed) -> None:
+def _answer(parameters: dict[str, Any], rows: list[Row], given: Printed, note: str = "") -> None:
+    """Print what was asked, its answers, and a note on them; as JSON, or as lines."""
     if given.as_json:
-        terminal.emit_json({"parameters": parameters, **{name: value for name, value, _ in rows}})
+        noted = {"note": note} if note else {}
+        values = {name: value for name, value, _ in rows}
+        terminal.emit_json({"parameters": parameters, **values, **noted})
         return
     if given.quiet:
         return
-    from opennandlab.base.words import number
 
     console = terminal.stdout()
     console.print(
@@ -590,6 +656,8 @@ def _answer(parameters: dict[str, Any], rows: list[Row], given: Printed) -> None
     )
     lines = []
     for name, value, unit in rows:
-        shown = "none (no closed form)" if value is None and name == "waf" else number(value)
-        lines.append([name, f"{shown} {unit}"])
+        is_known = value is not None or name != "waf"
+        lines.append([name, f"{number(value)} {unit}" if is_known else "none (no closed form)"])
     console.print(terminal.Grid(("", ""), lines, left=(0, 1), is_plain=True))
+    if note:
+        console.print(note, markup=False, soft_wrap=True)

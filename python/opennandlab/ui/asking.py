@@ -453,7 +453,7 @@ def _facts(
         points,
         ("raw", size(effective["raw_bytes"])),
         ("logical", size(effective["logical_bytes"])),
-        ("spare factor", number(effective["spare_factor_effective"])),
+        ("effective spare factor", number(effective["spare_factor_effective"])),
         ("WAF by theory", number(predicted)),
         ("memory", size(effective["memory_bytes"])),
     )

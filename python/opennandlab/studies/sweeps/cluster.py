@@ -44,6 +44,18 @@ LOOPBACK = "127.0.0.1"
 ADDRESS = re.compile(r"(tcp|tls|ucx)://[^\s/]+:\d{1,5}")
 
 
+def check_address(address: str) -> None:
+    """Refuse what is no address of a scheduler.
+
+    Raises:
+        ConfigError: for it, with what is accepted.
+    """
+    if not ADDRESS.fullmatch(address):
+        raise ConfigError(
+            "--scheduler", f"`{address}` is refused; accepted: such as tcp://127.0.0.1:8786"
+        )
+
+
 class Cluster(Engine):
     """Workers of a Dask cluster: one that runs already, or one that is started for the sweep."""
 
@@ -59,10 +71,8 @@ class Cluster(Engine):
             EngineError: where nobody answers.
         """
         distributed = _library()
-        if address is not None and not ADDRESS.fullmatch(address):
-            raise ConfigError(
-                "--scheduler", f"`{address}` is refused; accepted: such as tcp://127.0.0.1:8786"
-            )
+        if address is not None:
+            check_address(address)
         self._done: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._futures: dict[str, Any] = {}
         self._sent: dict[str, Point] = {}

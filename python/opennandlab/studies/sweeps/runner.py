@@ -48,6 +48,29 @@ class Keeper(Protocol):
         """Return a point that is there, whole."""
 
 
+class NoStore:
+    """A store that is not there, for a sweep that only asks what it would cost."""
+
+    def add(self, entries: Sequence[Entry]) -> object:
+        """Refuse points."""
+        raise NotImplementedError
+
+    def note_sweep(
+        self, name: str, definition: JsonObject, members: Sequence[tuple[str, Mapping[str, Scalar]]]
+    ) -> None:
+        """Refuse a sweep."""
+        raise NotImplementedError
+
+    def outcomes(self, keys: Iterable[str]) -> Mapping[str, Outcome]:
+        """Return that no point is there."""
+        del keys
+        return {}
+
+    def entry(self, key: str) -> Entry:
+        """Refuse, since no point is there."""
+        raise KeyError(key)
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far a sweep is.

@@ -115,7 +115,7 @@ def _waf(given: Mapping[str, Any]) -> Values:
         }
     traffic = Traffic(**skew, trim_share=given["trim_pct"] / 100, trim_target=given["trim_target"])
     waf = predict_waf(given["policy"], {"d": given["d"]}, given["pages_per_block"], spare, traffic)
-    return {"waf": waf, "effective_spare_factor": spare}
+    return {"waf": waf, "spare_factor_effective": spare}
 
 
 def _queueing(given: Mapping[str, Any]) -> Values:
