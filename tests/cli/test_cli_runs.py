@@ -276,3 +276,29 @@ def test_a_table_without_by_has_a_row_for_each_point(runs: Any, tmp_path: Path) 
     code, _, err = runs("table", "waff")
     assert code == 2
     assert "did you mean `waf`" in err
+
+
+def test_tags_and_notes_are_given_by_command(runs: Any) -> None:
+    one, other = runs("list", "--keys")[1].split()[:2]
+    for key in (one[:8], other):
+        assert runs("tag", key, "paper")[0] == 0
+    found = json.loads(runs("tag", one, "figure-3", "paper", "--json")[1])
+    assert (found["key"], found["tags"], found["note"]) == (one, ["paper", "figure-3"], "")
+    assert "no note" in runs("note", one)[1]
+    code, said, _ = runs("note", one, "for the\u001b[2J paper")
+    assert (code, "\u001b" in said, "for the" in said) == (0, False, True)
+    assert set(runs("list", "--keys", "--where", "tag=paper")[1].split()) == {one, other}
+    gone = json.loads(runs("tag", one, "paper", "--remove", "--json")[1])
+    assert gone["tags"] == ["figure-3"]
+    assert runs("list", "--keys", "--where", "tag=paper")[1].split() == [other]
+    for words, reason in (
+        (("tag", one, "a b"), "without spaces"),
+        (("tag", one, "none", "--remove"), "has no tag `none`; accepted: figure-3"),
+        (("tag", one, "--remove"), "names no tag"),
+        (("tag", "ffffffff", "x"), "no point"),
+        (("note", one, "x" * 2001), "accepted: 2000"),
+    ):
+        code, _, said = runs(*words)
+        assert (code, reason in said) == (2, True), said
+    assert runs("note", one, "", "--quiet")[1] == ""
+    assert json.loads(runs("note", one, "--json")[1])["note"] == ""

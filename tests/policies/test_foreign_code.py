@@ -262,6 +262,8 @@ READING: dict[str, list[Words]] = {
     "runs sweeps": [lambda at: ["--store", kept(at)]],
     "runs export": [lambda at: ["o.csv", "--store", kept(at)]],
     "runs merge": [lambda at: [kept(at), "--store", "other"]],
+    "runs tag": [lambda at: [store(at), "t", "--store", "store"]],
+    "runs note": [lambda at: [store(at), "text", "--store", "store"]],
     "runs rm": [lambda at: [store(at), "--store", "store"]],
     "app history": [lambda at: ["--store", kept(at)]],
     "config show": [lambda at: [device_file(at)]],

@@ -360,6 +360,79 @@ def merge(given: MergeOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TagOptions(Printed):
+    """Options of `tag`."""
+
+    key: Annotated[str, argument("Key of the run, or its first digits.", metavar="KEY")]
+    tags: Annotated[
+        list[str] | None,
+        argument("Words of up to 40 characters; none to print those it has.", metavar="TAG…",
+                 show_default=False),
+    ] = None  # fmt: skip
+    store: Place = None
+    remove: Annotated[bool, flag("Take these tags away.")] = False
+
+
+@command(app, example="opennandlab runs tag 3f9a figure-3")
+def tag(given: TagOptions) -> None:
+    """Tag a point, to find it by `--where tag=NAME`; its document does not change."""
+    from opennandlab.base.errors import StoreError
+    from opennandlab.store.remarks import Remark
+
+    if given.remove and not given.tags:
+        raise StoreError("--remove names no tag; accepted: KEY TAG… --remove")
+    with _opened(given.store) as opened:
+        key = opened.whole_key(given.key)
+        if given.remove:
+            old = opened.remarks([key]).get(key, Remark()).tags
+            missing = [one for one in given.tags or () if one not in old]
+            if missing:
+                accepted = ", ".join(old) or "nothing, for it has no tags"
+                raise StoreError(f"{key[:12]} has no tag `{missing[0]}`; accepted: {accepted}")
+            opened.remark([key], tags=[one for one in old if one not in (given.tags or ())])
+        elif given.tags:
+            opened.remark([key], add=given.tags)
+        _tell_remark(opened, key, given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoteOptions(Printed):
+    """Options of `note`."""
+
+    key: Annotated[str, argument("Key of the run, or its first digits.", metavar="KEY")]
+    text: Annotated[
+        str | None,
+        argument("Up to 2000 characters; '' for none. Without it the note is printed.",
+                 metavar="TEXT", show_default=False),
+    ] = None  # fmt: skip
+    store: Place = None
+
+
+@command(app, example="opennandlab runs note 3f9a 'for the paper'")
+def note(given: NoteOptions) -> None:
+    """Keep a note on a point, in place of an earlier one; its document does not change."""
+    with _opened(given.store) as opened:
+        key = opened.whole_key(given.key)
+        if given.text is not None:
+            opened.remark([key], note=given.text)
+        _tell_remark(opened, key, given)
+
+
+def _tell_remark(opened: "Store", key: str, given: Printed) -> None:
+    """Print tags and note of a point."""
+    from opennandlab.base.errors import inert
+    from opennandlab.store.remarks import Remark
+
+    found = opened.remarks([key]).get(key, Remark())
+    if given.as_json:
+        terminal.emit_json({"key": key, "tags": list(found.tags), "note": found.note})
+    elif not given.quiet:
+        tags = f"tags {', '.join(found.tags)}" if found.tags else "no tags"
+        text = f"note: {inert(found.note)}" if found.note else "no note"
+        typer.echo(f"{key[:12]}: {tags}; {text}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class RmOptions(Printed):
     """Options of `rm`."""
 

@@ -41,10 +41,10 @@ PERCENTILES = (
 OVER_LIFE = (
     (
         "Raw bit error rate",
-        Axis("RBER", "log"),
+        Axis("raw bit error rate (RBER)", "log"),
         (("rber_mean", "mean"), ("rber_max", "most worn block")),
     ),
-    ("Write amplification", Axis("WAF"), (("waf", "WAF"),)),
+    ("Write amplification", Axis("write amplification (WAF)", least=1.0), (("waf", "measured"),)),
     (
         "Wear",
         Axis("erases per block", zero=True),
@@ -58,22 +58,22 @@ OVER_LIFE = (
         Axis("spare factor", zero=True),
         (("spare_ratio", "spare factor"),),
     ),
-    ("Retired blocks", Axis("blocks", zero=True), (("retired_blocks", "retired blocks"),)),
+    ("Retired blocks", Axis("retired blocks", zero=True), (("retired_blocks", "retired blocks"),)),
 )
 OVER_TIME = (
     (
         "Throughput",
-        Axis("MB/s", zero=True),
+        Axis("throughput, MB/s", zero=True),
         (("throughput_mb_s", "throughput"),),
     ),
-    ("I/O per second", Axis("IOPS", zero=True), (("iops", "IOPS"),)),
+    ("I/O per second", Axis("I/O per second (IOPS)", zero=True), (("iops", "IOPS"),)),
     (
         "Latency over time",
-        Axis("µs", "log"),
+        Axis("latency, µs", "log"),
         (("latency_us_p99", "p99"), ("latency_us_mean", "mean")),
     ),
     OVER_LIFE[1],
-    ("Free blocks", Axis("blocks", zero=True), (("free_blocks", "free blocks"),)),
+    ("Free blocks", Axis("free blocks", zero=True), (("free_blocks", "free blocks"),)),
 )
 # Below so many capacities written, wear and errors hardly move: a timed run shows its time alone.
 DRIVE_WRITES_AGED = 2.0
@@ -126,11 +126,21 @@ def plots(document: ResultDocument) -> Iterator[Plot]:
             )
             if any(value for line in lines for value in line.y):
                 name = title.lower().replace(" ", "-").replace("/", "")
-                unit = replace(y, label=block_words(document)) if y.label == "blocks" else y
-                yield Plot(name, title, Axis(axis[1]), unit, lines)
+                label = y.label.replace(" blocks", f" {block_words(document)}")
+                lines += tuple(_theory(document, x)) if "waf" in dict(members) else ()
+                yield Plot(name, title, Axis(axis[1]), replace(y, label=label), lines)
     tail = _tail(document)
     if tail:
         yield tail
+
+
+def _theory(document: ResultDocument, x: Sequence[float | None]) -> Iterator[Series]:
+    """Yield the steady write amplification of the closed form as a line, if there is one."""
+    predicted = document.effective.predicted_waf
+    ends = [value for value in x if value is not None]
+    if predicted is not None and len(ends) > 1:
+        line = [predicted, predicted]
+        yield Series("closed form, steady state", [ends[0], ends[-1]], line, "dashed", -1)
 
 
 def columns_of(document: ResultDocument) -> dict[str, list[float | None]]:
@@ -178,7 +188,7 @@ def _tail(document: ResultDocument) -> Plot | None:
         "latency-by-percentile",
         "Latency by percentile",
         Axis("percentile", "log", ticks),
-        Axis("µs", "log"),
+        Axis("latency, µs", "log"),
         tuple(lines),
         note,
     )

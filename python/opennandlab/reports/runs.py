@@ -44,6 +44,10 @@ RAW = (
     "channels", "dies_per_channel", "planes_per_die", "blocks_per_plane", "pages_per_block",
     "page_size_bytes",
 )  # fmt: skip
+# A factor of at least 1: an axis that begins there shows how much of it collection adds.
+WAF = "waf"
+# Lines of theory that the legend names apart.
+THEORIES_MAX, THEORY = 4, ", theory"
 # Names in a sentence.
 NAMED_MAX = 12
 
@@ -254,7 +258,7 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
     y_label, y_factor = labels.axis(wanted.y)
     lines = len({group.coordinates.get(wanted.lines or "") for group in groups})
     across = _Across(at, factor, x_scale, are_numbers, min(STEPS, STEPS_OF_ALL // lines))
-    series = tuple(_times(line, y_factor) for line in _series(groups, wanted, across))
+    series = _named_theory([_times(line, y_factor) for line in _series(groups, wanted, across)])
     values = [y for line in series for y in line.y if y is not None]
     is_rate = wanted.y in RATES
     y_scale: Scale = "log" if is_rate or _is_wide(values) else "linear"
@@ -263,7 +267,12 @@ def _plot(groups: Sequence[Group], wanted: Wanted, name: str, title: str) -> Plo
         name,
         title or subject(wanted),
         Axis(x_label, x_scale, ticks),
-        Axis(y_label + BARS * has_bars, y_scale, decades=16 if is_rate else 8),
+        Axis(
+            y_label + BARS * has_bars,
+            y_scale,
+            decades=16 if is_rate else 8,
+            least=1.0 if wanted.y == WAF else None,
+        ),
         (*series, *_keys(series, theory if has_theory else None)),
         note="" if wanted.lines is None else f"A line for each {labels.parts(wanted.lines)[0]}.",
         ordered=_is_ordered(groups, wanted.lines),
@@ -333,11 +342,26 @@ def _x_axis(groups: Sequence[Group], key: str, places: Sequence[Scalar]) -> tupl
     return (RBER_AXIS, 1.0, True) if is_rber else (EBN0_AXIS, 1.0, False)
 
 
+def _named_theory(series: Sequence[Series]) -> tuple[Series, ...]:
+    """Return series whose lines of theory are in the legend, if there are several and not many."""
+    is_named = 1 < len({line.colour for line in series}) <= THEORIES_MAX
+    return tuple(
+        replace(line, legend=None) if is_named and line.name.endswith(THEORY) else line
+        for line in series
+    )
+
+
 def _keys(series: Sequence[Series], theory: Draw | None) -> Iterator[Series]:
     """Yield rows of the legend that say what marks mean; `theory`: how it is drawn, if it is."""
     nothing: list[Number] = [None]
     if theory is not None:
-        yield Series("theory", nothing, nothing, theory, -1, is_key=True)
+        colours = {line.colour for line in series}
+        is_one = len(colours) == 1
+        # Lines of theory have the colours of their points: the legend names each, or all at once.
+        if is_one or len(colours) > THEORIES_MAX:
+            text = "theory" if is_one else "theory, in the colour of each"
+            colour = colours.pop() if is_one else -1
+            yield Series(text, nothing, nothing, theory, colour, is_key=True)
     fillings = {one for line in series for one in line.marks}
     if "hollow" in fillings:
         if "full" in fillings:
@@ -414,7 +438,7 @@ def _line(
         # Unknown values between the points are not drawn as known ones.
         draw: Draw = "dashed" if is_line and (more or not steps) else "points"
         curve = dict(sorted([*more, *zip(x, predicted, strict=True)], key=lambda it: it[0]))
-        yield Series(f"{name}, theory", list(curve), list(curve.values()), draw, colour, legend="")
+        yield Series(f"{name}{THEORY}", list(curve), list(curve.values()), draw, colour, legend="")
 
 
 def _times(line: Series, factor: float) -> Series:

@@ -34,6 +34,7 @@ class Axis:
         scale: `linear` or `log`.
         ticks: Fixed ticks as (value, text); empty for automatic ones.
         zero: Start a linear axis at zero.
+        least: Start a linear axis here, at the least of what can be, unless values are below it.
         decades: Of more decades than these only every second one, or fewer, has a tick.
         ends: Begin and end of an axis that plots share; None for those of its values.
     """
@@ -44,6 +45,7 @@ class Axis:
     zero: bool = False
     decades: int = 8
     ends: tuple[float, float] | None = None
+    least: float | None = None
 
     def shows(self, value: Number) -> bool:
         """Whether a value has a place on this axis."""

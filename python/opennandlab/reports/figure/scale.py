@@ -129,6 +129,8 @@ def ends_of(axis: Axis, values: Sequence[Number]) -> Ends:
         low, high = min(0.0, low), max(0.0, high)
         margin = 0.06 * (high - low) or 1.0
         return (low - margin if low < 0 else low), high + margin
+    if axis.least is not None and low >= axis.least:
+        return axis.least, high + (0.05 * (high - axis.least) or 1.0)
     margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     return low - margin, high + margin
 
