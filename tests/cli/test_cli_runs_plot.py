@@ -178,6 +178,10 @@ def test_theory_is_drawn_between_the_points(tmp_path):
     for plot in (kept_plot, plots(made.groups, made._wanted({}))[0]):
         curves = {one.name: one for one in plot.series if one.name.endswith(", theory")}
         assert set(curves) == {"greedy, theory", "FIFO, theory"}
+        # The legend shows a line of theory in the colour that it has.
+        keys = {plot.series[at].name: plot.series[at].colour for at in plot.legend}
+        assert keys["greedy, theory"] == keys["greedy"] != keys["FIFO, theory"] == keys["FIFO"]
+        assert plot.y.least == 1.0
         assert plot.x.label == "over-provisioning (%)"
         for policy, word in (("greedy", "greedy"), ("fifo", "FIFO")):
             curve = curves[f"{word}, theory"]

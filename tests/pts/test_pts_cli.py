@@ -22,11 +22,9 @@ from opennandlab.base.units import parse_bytes
 from opennandlab.cli import app
 from opennandlab.cli._progress import Shown, shown
 from opennandlab.cli._pts_run import line
-from opennandlab.measured.importing import Wanted
 from opennandlab.pts import STANDARD, TESTS, TUTORIAL, Settings
 from opennandlab.pts.bench.record import Progress
 from opennandlab.pts.bench.suite import Job, vary
-from opennandlab.reports.pts import book
 from opennandlab.stats.steady import steady_state
 from opennandlab.targets.base import TargetError
 from opennandlab.targets.opening import Request, file_parts, open_target, sketch
@@ -44,15 +42,6 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
     return run
-
-
-def test_littles_law_of_an_iops_test_is_on_the_terminal_as_on_its_page(inside: Cli, folder: Path):
-    done = inside("pts", "iops", *QUICK, "--output", "kept")
-    (said,) = [line for line in done.stderr.splitlines() if "Little's law" in line]
-    page = book.open_book([folder / "kept" / "iops.json"], Wanted()).report.chapters[0]
-    (warning,) = [text for text in page.warnings if "Little's law" in text]
-    assert said == f"warning: iops: {warning}"
-    assert page.headlines[0].value == "not a result"
 
 
 QUICK = ("--target", "sim:small.yaml", "--time-base", "smoke", "--ss-max-rounds", "5")

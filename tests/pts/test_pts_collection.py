@@ -418,3 +418,16 @@ def test_a_fit_to_a_drive_that_loses_data_is_refused():
     question = Question.of({"cells": [[4096, 65.0]], "requests": 200})
     with pytest.raises(TargetError, match=r"data lost: .* cell 4:65/35"):
         measured(device, question, 42)
+
+
+def test_littles_law_of_an_iops_test_is_on_the_terminal_as_on_its_page(tmp_path):
+    sets = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
+    asked = ["pts", "iops", "--target", "sim:tlc_standard", *sets, "--time-base", "smoke"]
+    done = CliRunner().invoke(
+        app, [*asked, "--ss-max-rounds", "5", "--output", str(tmp_path / "i")]
+    )
+    (said,) = [line for line in done.output.splitlines() if "Little's law" in line]
+    page = views.chapter(json.loads((tmp_path / "i" / "iops.json").read_text()), "iops")
+    (warning,) = [text for text in page.warnings if "Little's law" in text]
+    assert said == f"warning: iops: {warning}"
+    assert page.headlines[0].value == "not a result"

@@ -10,6 +10,7 @@ import pytest
 import opennandlab as onl
 from conftest import SHORT, SMALL
 from opennandlab.reports import html
+from opennandlab.reports.figure import scale
 from opennandlab.reports.metric_rows import metric_rows
 from opennandlab.reports.model import Table
 from opennandlab.reports.plot import plots, report
@@ -120,7 +121,26 @@ def test_a_drive_of_superblocks_counts_them(timed: onl.Result) -> None:
     assert rows(document)["GC cycles"][1] == "superblocks erased"
     for shape, unit in ((document, "superblocks"), (timed.document, "blocks")):
         drawn = {plot.title: plot for plot in plots(onl.Result(shape).content)}
-        assert drawn["Free blocks"].y.label == unit
+        assert drawn["Free blocks"].y.label == f"free {unit}"
+
+
+def test_write_amplification_begins_at_one_and_has_its_closed_form(timed: onl.Result) -> None:
+    """An axis from 4.85 to 5.05 made noise look like a trend."""
+    document = json.loads(json.dumps(timed.document))
+    document["series"]["waf"] = [
+        4.9 + 0.01 * (at % 2) for at in range(len(document["series"]["t_s"]))
+    ]
+    for predicted in (4.89, None):
+        document["effective"]["predicted_waf"] = predicted
+        drawn = {plot.title: plot for plot in plots(onl.Result(document).content)}
+        (shown,) = [one for one in drawn.values() if one.title == "Write amplification"]
+        assert scale.ends(shown, "y")[0] == 1.0
+        lines = {line.name: line for line in shown.series}
+        assert ("closed form, steady state" in lines) == (predicted is not None)
+        if predicted is not None:
+            assert set(lines["closed form, steady state"].y) == {predicted}
+    bare = {"MB/s", "µs", "IOPS", "WAF", "RBER", "blocks"}
+    assert not bare & {axis for plot in drawn.values() for axis in (plot.x.label, plot.y.label)}
 
 
 def test_one_warning_tells_of_all_thin_tails(timed: onl.Result) -> None:

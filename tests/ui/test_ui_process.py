@@ -53,7 +53,9 @@ def test_it_answers_until_it_is_told_to_end(tmp_path: Path, number: int) -> None
         assert said["store"] == str(tmp_path / "new")
         assert said["url"].startswith("http://127.0.0.1:")
         with urllib.request.urlopen(said["url"], timeout=30) as page:  # noqa: S310 (our own)
-            assert b"Nothing was kept here yet" in page.read()
+            shown = page.read()
+            assert b"Nothing was kept here yet" in shown
+            assert b"opennandlab runs add result.json" in shown
         # A stream of events that nobody ends does not keep it from ending.
         with urllib.request.urlopen(said["url"] + "events", timeout=30) as events:  # noqa: S310
             assert events.readline().startswith(b"event:")

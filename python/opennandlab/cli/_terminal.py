@@ -135,19 +135,18 @@ def _of_policies(*, as_json: bool) -> Iterator[None]:
 
 
 def line(state: "Progress") -> str:
-    """Say how far a run is: stage, share, time left of it and speed.
+    """Say how far a run is: stage, share, time left of the stage and speed.
 
-    A stage that ends by a condition has an upper end; that of later stages is not known.
+    A stage that ends by a condition has an upper end; the time of later stages is not known.
     """
-    place = (
-        "done" if state.finished else f"{state.stage_index + 1}/{state.stage_count} {state.stage}"
-    )
+    stage = f"stage {state.stage_index + 1} of {state.stage_count}, {state.stage}"
+    place = "done" if state.finished else stage
     share = "" if state.fraction is None else f"{state.fraction:.0%}"
     left = "" if state.eta_s is None else f"{duration(state.eta_s)} left"
     if left and "until" in state.stage:
         left = f"at most {left}"
     if left and state.stage_index + 1 < state.stage_count:
-        left += " of this stage"
+        left += " of it"
     rate = state.host_ios / state.elapsed_s if state.elapsed_s else 0.0
     return "  ".join(part for part in (place, share, left, f"{rate / 1e6:.1f} M I/O per s") if part)
 

@@ -11,7 +11,8 @@ import typer
 
 from opennandlab.base.words import number
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import Printed, Seed, Sets
+from opennandlab.cli._theory_waf import WafOptions, waf_of
+from opennandlab.cli.options.common import Printed, Seed
 from opennandlab.cli.options.rows import argument, command, flag
 
 app = typer.Typer(
@@ -21,15 +22,6 @@ app = typer.Typer(
     "--spare-factor 0.0654",
     no_args_is_help=True,
 )
-
-
-class Policy(str, Enum):
-    """Victim policies with a closed form."""
-
-    GREEDY = "greedy"
-    FIFO = "fifo"
-    RANDOM = "random"
-    D_CHOICES = "d_choices"
 
 
 class Cell(str, Enum):
@@ -50,8 +42,6 @@ class Link(str, Enum):
 
 # An earlier name of the same link: four lanes of revision 1.1.
 LINK_ALIASES = {"pcie4x4": "pcie1x4"}
-# The most that a device may have.
-OVER_PROVISIONING_MAX = 4
 
 
 class Scheme(str, Enum):
@@ -77,13 +67,6 @@ class Example(str, Enum):
     GARBAGE_COLLECTION = "garbage_collection"
 
 
-class Target(str, Enum):
-    """Addresses that trims go to."""
-
-    ANY = "any"
-    MAPPED = "mapped"
-
-
 Row = tuple[str, object, str]
 
 
@@ -98,41 +81,6 @@ def _usage() -> Iterator[None]:
         raise ConfigError(".", str(error)) from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class WafOptions(Printed):
-    """Options of `waf`."""
-
-    policy: Annotated[Policy, flag("How garbage collection chooses its victim.")] = Policy.GREEDY
-    d: Annotated[float, flag("Candidates of d_choices.", min=1)] = 10
-    pages_per_block: Annotated[int, flag("Pages in a block.", min=1)] = 256
-    spare_factor: Annotated[
-        float | None,
-        flag("Spare factor, (T - U) / T, 0 to 1; that of a drive is its effective spare factor."),
-    ] = None
-    over_provisioning: Annotated[
-        float | None,
-        flag(
-            "(T - U) / U, instead of the spare factor: makes the nominal one, which leaves out "
-            "that a drive keeps blocks in reserve (--config)."
-        ),
-    ] = None
-    config: Annotated[
-        str | None,
-        flag(
-            "Take policy, pages of a block and the effective spare factor from a device.",
-            "-c",
-            metavar="PRESET|FILE",
-        ),
-    ] = None
-    sets: Sets = None
-    hot_fraction: Annotated[float | None, flag("Share of the pages that are hot, 0 to 1.")] = None
-    hot_share: Annotated[
-        float | None, flag("Share of the writes that go to hot pages, 0 to 1.")
-    ] = None
-    trim_pct: Annotated[float, flag("Share of requests that trim, %.", min=0, max=100)] = 0.0
-    trim_target: Annotated[Target, flag("Addresses that trims go to.")] = Target.ANY
-
-
 @command(
     app,
     example="opennandlab theory waf --policy greedy --pages-per-block 256 --spare-factor 0.0654",
@@ -140,87 +88,9 @@ class WafOptions(Printed):
 @_usage()
 def waf(given: WafOptions) -> None:
     """Write amplification in steady state (mean field: many blocks)."""
-    from opennandlab.theory.waf import Traffic, predict_waf
-
-    if given.policy is not Policy.D_CHOICES:
-        given.refuse(["d"], "on this policy; accepted: with d_choices")
-    if not given.trim_pct:
-        given.refuse(["trim_target"], "without trims; accepted: --trim-pct")
-    if (given.hot_fraction is None) != (given.hot_share is None):
-        raise ValueError("--hot-fraction and --hot-share belong together")
-    if given.config is not None:
-        _waf_of_device(given, given.config)
-        return
-    given.refuse(["sets"], "without a device; accepted: --config")
-    spare = _spare_factor(given.spare_factor, given.over_provisioning)
-    skew: dict[str, Any] = {}
-    if given.hot_fraction is not None:
-        skew = {"pattern": "hot_cold", "fraction": given.hot_fraction, "share": given.hot_share}
-    traffic = Traffic(**skew, trim_share=given.trim_pct / 100, trim_target=given.trim_target.value)
-    value = predict_waf(given.policy.value, {"d": given.d}, given.pages_per_block, spare, traffic)
-    parameters = {
-        "policy": given.policy.value,
-        **({"d": given.d} if given.policy is Policy.D_CHOICES else {}),
-        "pages_per_block": given.pages_per_block,
-        "spare_factor": spare,
-        "over_provisioning": spare / (1 - spare),
-        **_load(given),
-    }
-    is_nominal = given.spare_factor is None
-    note = NOMINAL.format(number(spare), number(given.over_provisioning)) if is_nominal else ""
-    _answer(parameters, [("waf", value, "x")], given, note)
-
-
-NOMINAL = (
-    "nominal: the spare factor {} follows from the over-provisioning {}; a drive keeps blocks in "
-    "reserve, so its effective spare factor is smaller and its WAF higher (-c PRESET takes it)"
-)
-
-
-def _load(given: WafOptions) -> dict[str, Any]:
-    """Return what was given of the writes, as parameters of the answer."""
-    skew = {"hot_fraction": given.hot_fraction, "hot_share": given.hot_share}
-    trims = {"trim_pct": given.trim_pct, "trim_target": given.trim_target.value}
-    is_skewed = given.hot_fraction is not None
-    return {**(skew if is_skewed else {}), **(trims if given.trim_pct else {})}
-
-
-def _waf_of_device(given: WafOptions, config: str) -> None:
-    """Print the WAF of a device by its effective spare factor, or why no closed form knows it."""
-    from opennandlab.core.config import load_device
-    from opennandlab.core.overrides import parse_overrides
-    from opennandlab.theory.prediction import NoFormulaError, closed_form_waf
-
-    given.refuse(
-        ["spare_factor", "over_provisioning", "policy", "d", "pages_per_block"],
-        "with a device, which has it; accepted: --set ftl.over_provisioning_pct=0.28, and so on",
-    )
-    device = load_device(config, parse_overrides(given.sets or []))
-    resolved, effective = device.to_dict(), device.effective
-    pattern: dict[str, Any] = {"kind": "random"}
-    if given.hot_fraction is not None:
-        pattern = {"kind": "hot_cold", "fraction": given.hot_fraction, "share": given.hot_share}
-    writes = {
-        "pattern": pattern,
-        "trim_pct": given.trim_pct,
-        "trim_target": given.trim_target.value,
-    }
-    policy = resolved["ftl"]["gc_policy"]
-    parameters = {
-        "device": device.name,
-        "policy": policy["kind"] if isinstance(policy, dict) else policy,
-        "pages_per_block": effective["pages_per_block"],
-        "spare_factor": effective["spare_factor_effective"],
-        "spare_factor_nominal": effective["spare_factor"],
-        "over_provisioning": resolved["ftl"]["over_provisioning_pct"],
-        **_load(given),
-    }
-    value, note = None, "effective: the spare factor of the device without its reserve blocks"
-    try:
-        value = closed_form_waf(resolved, effective, writes)
-    except NoFormulaError as reason:
-        note = f"no closed form describes this device: {reason}"
-    _answer(parameters, [("waf", value, "x")], given, note)
+    given.check()
+    found = waf_of(given)
+    _answer(found.parameters, [("waf", found.value, "x")], given, found.note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -624,17 +494,6 @@ def examples(given: ExamplesOptions) -> None:
         drawing.write(chosen, given.plot)
         if not given.quiet:
             terminal.note(f"drawn in {given.plot}")
-
-
-def _spare_factor(spare_factor: float | None, over_provisioning: float | None) -> float:
-    if spare_factor is not None and over_provisioning is None:
-        return spare_factor
-    if over_provisioning is not None and spare_factor is None:
-        if not 0 < over_provisioning <= OVER_PROVISIONING_MAX:
-            accepted = f"above 0, at most {OVER_PROVISIONING_MAX} (7 % is 0.07)"
-            raise ValueError(f"--over-provisioning is {over_provisioning}; accepted: {accepted}")
-        return over_provisioning / (1 + over_provisioning)
-    raise ValueError("give either --spare-factor or --over-provisioning")
 
 
 def _answer(parameters: dict[str, Any], rows: list[Row], given: Printed, note: str = "") -> None:

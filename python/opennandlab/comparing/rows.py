@@ -42,7 +42,7 @@ def with_chance(row: Row, chance: float) -> Row:
 
 
 def may_be_chance(row: Row, place: int) -> bool:
-    """Tell whether a value differs from the first by what chance or their intervals explain."""
+    """Return whether a value differs from the first by what chance or their intervals explain."""
     first, value = row.values[0], row.values[place]
     if first is None or value is None or _is_rounding(first, value):
         return False

@@ -147,13 +147,13 @@ def refuse_mixed(names: Sequence[str], found: Sequence[Family]) -> None:
 
 
 def is_drawn(family: Family, documents: Sequence[Any]) -> bool:
-    """Tell whether small differences may be chance: not those of equal runs, nor of formulas."""
+    """Return whether small differences may be chance: not those of equal runs, nor of formulas."""
     first, *others = documents
     return family.is_drawn and not all(family.is_same_run(first, one) for one in others)
 
 
 def _has_chance(family: Family, row: Row) -> bool:
-    """Tell whether small differences in a row are taken for chance."""
+    """Return whether small differences in a row are taken for chance."""
     return row.better is not None and not (row.low is not None and family.has_run_intervals)
 
 

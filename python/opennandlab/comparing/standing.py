@@ -29,7 +29,7 @@ def standing(found: Comparison, paths: Sequence[str]) -> list[str]:
 
 
 def _parts(rows: Sequence[Row], place: int) -> Iterator[str]:
-    """Yield what is better, what is worse, and whether the rest may be chance."""
+    """Yield the numbers that are better, those that are worse, and whether others may be chance."""
     apart: dict[str, list[tuple[float, str]]] = {"better": [], "worse": []}
     chance = equal = False
     for row in rows:
