@@ -36,7 +36,7 @@ def show_suite(documents: "Sequence[PtsDocument]") -> None:
     rows = [
         [document.name, verdict(document).text, "; ".join(f"{one.text} {one.name}" for one in some)]
         for document in documents
-        # The verdict next to them says it of a smoke.
+        # The verdict of a smoke is next to them.
         for some in [[it for it in headlines(document) if it is not SMOKE][:SUITE_FIGURES]]
     ]
     table = terminal.Grid(("test", "verdict", "figures"), rows, left=(0, 1, 2))

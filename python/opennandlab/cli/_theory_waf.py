@@ -95,7 +95,7 @@ class Found:
     """An answer.
 
     Args:
-        parameters: What it is the answer to.
+        parameters: The question, with its defaults.
         value: The write amplification; None without a closed form.
         note: Which spare factor it follows from, or why there is no closed form; empty for none.
     """
@@ -138,7 +138,7 @@ def _of_formula(given: WafOptions) -> Found:
 
 
 def _load(given: WafOptions) -> dict[str, Any]:
-    """Return what was given of the writes, as parameters of the answer."""
+    """Return skew and trims of the writes, as parameters of the answer."""
     skew = {"hot_fraction": given.hot_fraction, "hot_share": given.hot_share}
     trims = {"trim_pct": given.trim_pct, "trim_target": given.trim_target.value}
     is_skewed = given.hot_fraction is not None

@@ -104,7 +104,7 @@ def compare(given: CompareOptions) -> None:
 
 
 def _refuse(given: CompareOptions, side: "Side", refusal: "UnlikeError") -> NoReturn:
-    """Show the numbers without a ranking, then say in a sentence why they are not compared."""
+    """Show the numbers without a ranking, then refuse the comparison in a sentence."""
     if not given.as_json and not given.quiet:
         _show(side, side.every if given.every else side.main, is_refused=True)
     first, *others = refusal.reasons

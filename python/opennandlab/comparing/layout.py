@@ -177,7 +177,7 @@ def chance_note(rows: Sequence[Row], seeds: int) -> str:
 
     Args:
         rows: Those of the table.
-        seeds: Runs with other seeds that show what is chance; 0 for an assumed share.
+        seeds: Runs with other seeds that chance is estimated from; 0 for an assumed share.
     """
     known = [row for row in rows if row.better]
     marked = [

@@ -1,8 +1,8 @@
 """Numbers side by side: values, deltas against the first, and which is best and worst.
 
 Best and worst are named where the direction is known and they can be told apart: the difference is
-more than rounding and chance, and intervals do not meet. What cannot be told from the best is named
-with it.
+more than rounding and chance, and intervals do not overlap. Documents that are as good as the best
+are named with it.
 """
 
 from __future__ import annotations

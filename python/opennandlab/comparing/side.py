@@ -17,7 +17,7 @@ from opennandlab.documents.record import JsonObject, plain
 from opennandlab.reports.versions import difference
 from opennandlab.store.entry import Entry
 
-# Of more documents the table says how each compares with the first.
+# Of more documents only the table shows how each compares with the first.
 SENTENCES_MAX = 5
 TOO_FEW = "one document is nothing to compare; accepted: two or more, such as a.json b.json"
 
@@ -48,7 +48,7 @@ class Side:
         subjects: The columns; the first is what the others are measured against.
         comparison: What came out.
         main: Paths of the rows that are shown without `--all`, in order.
-        seeds: Runs with other seeds that show what is chance; 0 if it is assumed.
+        seeds: Runs with other seeds that chance is estimated from; 0 if it is assumed.
     """
 
     family: Family

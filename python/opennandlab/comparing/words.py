@@ -48,7 +48,7 @@ def sentence(finding: Finding, names: Sequence[str]) -> str:
 
 
 def remedy(findings: Iterable[Finding]) -> str:
-    """Return what would make documents comparable: what they must have in common.
+    """Return the conditions of a comparison: settings that documents must have in common.
 
     >>> from opennandlab.comparing.model import Remark
     >>> groups = (((0,), "1"), ((1,), "2"))

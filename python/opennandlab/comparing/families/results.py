@@ -89,7 +89,7 @@ class Results(Family):
     name = "a result of `benchmark` or `replay`"
     kinds = (Result,)
     is_drawn = True
-    # That of the UBER is what one run knows of its own cells.
+    # The interval of the UBER is that of the cells of one run.
     has_run_intervals = False
 
     def opened(self, document: JsonObject, name: str) -> Result:

@@ -27,7 +27,7 @@ Found = Iterator[Headline | None]
 DIGITS, SHORT_DIGITS = 4, 3
 
 
-# Stands before the figures of a smoke, wherever they are quoted.
+# Precedes the figures of a smoke, on every page and screen.
 SMOKE = Headline("smoke: cells too short to measure", "not a result")
 
 

@@ -114,7 +114,7 @@ class Measured:
         return True if self.steady and self.has("steady_state") else None
 
     def is_steady_in(self, group: str) -> bool:
-        """Tell whether the tracked values of a group, such as a load, were steady."""
+        """Return whether the tracked values of a group, such as a load, were steady."""
         return is_steady([one for one in self.steady if one.group == group])
 
     @property

@@ -45,10 +45,10 @@ ADDRESS = re.compile(r"(tcp|tls|ucx)://[^\s/]+:\d{1,5}")
 
 
 def check_address(address: str) -> None:
-    """Refuse what is no address of a scheduler.
+    """Refuse a text that is no address of a scheduler.
 
     Raises:
-        ConfigError: for it, with what is accepted.
+        ConfigError: for it, with an accepted form.
     """
     if not ADDRESS.fullmatch(address):
         raise ConfigError(
