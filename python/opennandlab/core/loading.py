@@ -113,28 +113,38 @@ def report_of(path: Path) -> Report:
         ImageError: when an image is damaged or newer than this build, and why.
         ResultError: when the file is damaged or edited, or its kind has no report.
     """
-    from opennandlab.ecc import charts
-    from opennandlab.reports import calibration, plot
-
     if is_image(path):
         return _worn(path)
     found = load(path)
+    made = made_report(found)
+    if made is None:
+        kind = str(getattr(found, "schema", "pts")).partition("/")[0].removeprefix("opennandlab.")
+        raise ResultError(
+            f"{path}: a document of the kind `{kind}` has no figure; accepted: standard tests, "
+            "suites, results, curves and comparisons of codes, power cuts, fleets, applications, "
+            "eMMCs, calibrations, life tests, validations, device images"
+        )
+    return made
+
+
+def made_report(found: Loaded) -> Report | None:
+    """Return the report of what was read; None for standard tests, and kinds that have none."""
+    from opennandlab.ecc import charts
+    from opennandlab.reports import calibration, life, plot, validation
+
     if isinstance(found, Result):
         return plot.report(found.content)
-    if isinstance(found, CalibrationDocument):
-        return calibration.report(found)
     if isinstance(found, Curve):
         return charts.report(found.content)
     if isinstance(found, CodeComparison):
         return charts.report(found)
-    if isinstance(found, Viewed):
-        return found.report()
-    kind = found.schema.partition("/")[0].removeprefix("opennandlab.")
-    raise ResultError(
-        f"{path}: a document of the kind `{kind}` has no figure; accepted: standard tests, suites, "
-        "results, curves and comparisons of codes, power cuts, fleets, applications, eMMCs, "
-        "calibrations, device images"
-    )
+    if isinstance(found, CalibrationDocument):
+        return calibration.report(found)
+    if isinstance(found, LifeTest | DriveLifeTest):
+        return life.report(found)
+    if isinstance(found, ValidationDocument):
+        return validation.report(found)
+    return found.report() if isinstance(found, Viewed) else None
 
 
 def _worn(path: Path) -> Report:

@@ -146,6 +146,7 @@ class PowerDocument(Record, frozen=True, kw_only=True):
         changed: How it differs from the drive that was named, in words; left out: not at all.
         settings: Workloads, targets, claims, seed, cuts wanted and cuts of a life.
         cuts: Cuts that were made.
+        aimed: Cuts by the moment at which they were aimed; absent where that is not known.
         pages_checked: Logical pages that were read after a cut, over all cuts.
         audits: Recoveries that were compared with one that looks at every page.
         violations: By guarantee, `G1` to `G10`, cuts after which it was broken.
@@ -171,6 +172,7 @@ class PowerDocument(Record, frozen=True, kw_only=True):
     changed: list[str] = msgspec.field(default_factory=list)
     settings: JsonObject
     cuts: int
+    aimed: dict[str, int] | None = None
     pages_checked: int
     audits: int
     violations: dict[str, int]

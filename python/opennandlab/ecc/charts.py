@@ -20,6 +20,7 @@ from pathlib import Path
 
 from opennandlab.base.errors import ConfigError
 from opennandlab.documents.ecc import CodeComparison, CurveDocument
+from opennandlab.ecc import reaching
 from opennandlab.ecc.bounds import Limits, plain_settings
 from opennandlab.ecc.drawn import (
     DrawnCurve,
@@ -35,7 +36,7 @@ from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Draw, Filling, Mark, Plot, Series
 from opennandlab.reports.figure.paper import Paper
 from opennandlab.reports.figure.scale import nice_ticks
-from opennandlab.reports.model import Report, page_of
+from opennandlab.reports.model import Chapter, Report, Section
 
 # Exact rates below this are left out, unless there is nothing else.
 FER_SHOWN_MIN = 1e-18
@@ -94,13 +95,36 @@ def write(document: Document, path: str | Path, look: Look | None = None) -> str
 
 
 def report(document: Document, look: Look | None = None) -> Report:
-    """Return the page of a curve or a comparison: its figure.
+    """Return the page of a curve or a comparison: where it reaches a target, and its figure.
 
     Raises:
         ConfigError: when there is nothing to draw.
     """
-    drawn = plot(_drawn(document), look)
-    return page_of(drawn.title, "", [drawn])
+    curves = _drawn(document)
+    return page(curves, plot(curves, look), look)
+
+
+def page(curves: Sequence[DrawnCurve], drawn: Plot, look: Look | None = None) -> Report:
+    """Return the page of curves around their figure.
+
+    Args:
+        curves: At least one.
+        drawn: Their figure.
+        look: What is shown; without a target the usual one is stated.
+    """
+    target = look.target if look and look.target else reaching.TARGET
+    found = [reaching.Reach.of(curve, target) for curve in named_apart(curves)]
+    items = (drawn,) if len(found) == 1 else (drawn, reaching.table(found))
+    sections = tuple(Section(item.id, item.title, (item,)) for item in items)
+    chapter = Chapter(
+        id="curves",
+        title=drawn.title,
+        reason=reaching.lead(found),
+        headlines=reaching.headlines(found),
+        sections=sections,
+        test="ecc",
+    )
+    return Report(drawn.title, "", (chapter,), kind="error-correcting codes")
 
 
 def _drawn(document: Document) -> list[DrawnCurve]:
@@ -116,7 +140,7 @@ def write_all(
 ) -> Plot:
     """Draw curves over the same points, and return the figure; see `write` and `plot`."""
     drawn = plot(curves, look)
-    output.write(page_of(drawn.title, "", [drawn]), Path(path), paper=paper)
+    output.write(page(curves, drawn, look), Path(path), paper=paper)
     return drawn
 
 

@@ -88,7 +88,8 @@ def _sections(document: EmmcDocument) -> Iterator[Section]:
         yield Section("failures", "Failures", (failed,))
     for name in dict.fromkeys(row.id.partition(".")[0] for row in document.rows):
         own = [row for row in document.rows if row.id.partition(".")[0] == name]
-        yield Section(name, name, (_table(f"cases-{name}", "Cases", own),))
+        # What failed is above: the list of the others would bury it.
+        yield Section(name, name, (_table(f"cases-{name}", "Cases", own),), folded=True)
 
 
 def _table(name: str, title: str, rows: Sequence[EmmcRow]) -> Table:

@@ -8,6 +8,7 @@ from opennandlab.documents.fleet import FleetDocument
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Item, Report, Section, Table
 from opennandlab.stats.outliers import NORMAL_DEVIATION, SCORE_MIN
+from opennandlab.store.shown import shortened
 
 TITLE = "A fleet of drives"
 WORDS = {"passed": "passed", "failed": "failed", "not_run": "not run"}
@@ -180,7 +181,10 @@ def devices(document: FleetDocument) -> Table:
         )
         for one in document.devices
     )
-    heads = ("device", *keys, *(f"{suite}: {metric}" for suite, metric in wanted), "seed")
+    # One suite needs no name, and keys are known by their last words.
+    is_one = len({suite for suite, _ in wanted}) == 1
+    names = (metric if is_one else f"{suite}: {metric}" for suite, metric in wanted)
+    heads = ("device", *shortened(keys).values(), *names, "seed")
     return Table("devices", "Devices", heads, rows)
 
 

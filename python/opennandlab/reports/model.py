@@ -20,6 +20,9 @@ Kind = Literal["good", "plain", "warning", "bad"]
 # Groups of facts: the heading of each, and its rows of name and value.
 Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
+# Longer names of rows break into lines in a narrow window.
+NAME_MIN = 14
+
 
 class Marked(str):
     """A number with a mark: one text on a page, two columns in CSV.
@@ -85,6 +88,11 @@ class Table:
         return tuple(map(_holds_words, columns))
 
     @property
+    def is_named(self) -> bool:
+        """Whether names of rows are so long that they break into lines where room is scarce."""
+        return any(len(str(row[0])) > NAME_MIN for row in self.rows)
+
+    @property
     def known(self) -> Table | None:
         """The table without columns of unknown values; None for a table of nothing else.
 
@@ -119,12 +127,14 @@ class Section:
         title: Its heading.
         items: What it shows, in order.
         lead: Sentences below the heading.
+        folded: Whether a page shows its items on demand: long lists of what went well.
     """
 
     id: str
     title: str
     items: tuple[Item, ...]
     lead: str = ""
+    folded: bool = False
 
     @property
     def known(self) -> list[Item]:

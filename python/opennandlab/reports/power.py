@@ -35,13 +35,14 @@ GUARANTEES = {
 def report(document: PowerDocument) -> Report:
     """Return the report of a campaign."""
     sections = [
+        Section("moments", "Where the power was cut", tuple(aims(document))),
         Section("classes", "Faults", (classes(document),)),
         Section("guarantees", "Guarantees", (guarantees(document),)),
         Section("drive", "The drive", (drive(document),)),
     ]
     if document.evidence:
         found = Section("evidence", "Evidence", (*moments(document), evidence(document)))
-        sections.insert(1, found)
+        sections.insert(0, found)
     chapter = Chapter(
         id="power",
         title=str(document.device.get("name") or document.device.get("target") or "A drive"),
@@ -52,6 +53,7 @@ def report(document: PowerDocument) -> Report:
             Headline("cuts", number(document.cuts)),
             Headline("cuts with the most frequent fault", number(worst(document))),
             Headline("mean time to ready", f"{document.recovery_us.mean / 1000:.1f}", "ms"),
+            Headline("longest time to ready", f"{document.recovery_us.max / 1000:.1f}", "ms"),
         ),
         warnings=(changed(document),) if document.changed else (),
         sections=tuple(sections),
@@ -152,6 +154,35 @@ def moments(document: PowerDocument) -> Iterator[Plot]:
         f"The {len(document.evidence)} faults that the document keeps as evidence; the table has "
         "how many cuts showed each class.",
     )  # fmt: skip
+
+
+def aims(document: PowerDocument) -> Iterator[Plot | Table]:
+    """Yield how many cuts were aimed at each moment; without a fault, what that shows of each."""
+    found = {name: count for name, count in (document.aimed or {}).items() if count}
+    if not found:
+        return
+    is_clean = not document.classes
+    bounds = {name: 3000 / count for name, count in found.items()}
+    places = {name: float(len(found) - at) for at, name in enumerate(found)}
+    values = bounds if is_clean else {name: float(count) for name, count in found.items()}
+    yield Plot(
+        "aims",
+        "No fault at any moment: fewer cuts than this of 1,000 show one"
+        if is_clean
+        else "Cuts by the moment at which they were aimed",
+        Axis("cuts per 1,000, with 95 % confidence" if is_clean else "cuts", zero=True),
+        Axis("aimed at", ticks=tuple((at, name) for name, at in places.items()),
+             ends=(0.5, len(found) + 0.5), decades=len(found)),
+        (Series("upper bound" if is_clean else "cuts", [values[name] for name in found],
+                list(places.values()), "points", marks=["full"] * len(found)),),
+        f"By the rule of three from the cuts of each moment; of all {number(document.cuts)} cuts "
+        f"it is {document.none_below:.3g}." if is_clean and document.none_below else "",
+    )  # fmt: skip
+    heads = ("aimed at", "cuts", *(["fewer than, per 1,000"] if is_clean else []))
+    rows = tuple(
+        (name, str(count), *([bounds[name]] if is_clean else [])) for name, count in found.items()
+    )
+    yield Table("aims-table", "Cuts by moment", heads, rows)
 
 
 def drive(document: PowerDocument) -> Table:

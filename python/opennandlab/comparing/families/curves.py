@@ -13,10 +13,8 @@ or frame is an objection: codes are comparable where both pay the same.
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 from opennandlab.base.errors import ConfigError
@@ -27,6 +25,7 @@ from opennandlab.ecc.charts import plot
 from opennandlab.ecc.comparing import DIFFERENCE_MAX
 from opennandlab.ecc.curves import Curve
 from opennandlab.ecc.drawn import of_document
+from opennandlab.ecc.reaching import straight
 from opennandlab.reports.model import Section
 
 # Frame error rates at which curves are read off.
@@ -175,11 +174,11 @@ def crossing(
 
     The ends are where the curves of the interval cross; None where that is beyond the points.
     """
-    place = _crossing([(point.x, point.fer) for point in points], rate, axis)
+    place = straight([(point.x, point.fer) for point in points], rate, axis)
     if place is None:
         return None
     ends = [
-        _crossing([(point.x, one) for point, one in zip(points, rates, strict=True)], rate, axis)
+        straight([(point.x, one) for point, one in zip(points, rates, strict=True)], rate, axis)
         for rates in ([p.fer_low for p in points], [p.fer_high for p in points])
     ]
     known = [one for one in ends if one is not None]
@@ -189,26 +188,6 @@ def crossing(
         # One end is not known: as far as the points reach.
         low, high = points[0].x, points[-1].x
     return place, low, high
-
-
-def _crossing(pairs: Sequence[tuple[float, float]], rate: float, axis: str) -> float | None:
-    """Return the place at which straight lines on logarithmic axes have a rate; None for none.
-
-    >>> round(_crossing([(1e-3, 1e-6), (1e-2, 1e-2)], 1e-4, "rber"), 9)
-    0.003162278
-    >>> _crossing([(1.0, 1e-2), (2.0, 1e-4)], 1e-3, "ebn0_db")
-    1.5
-    >>> _crossing([(1.0, 1e-2), (2.0, 1e-4)], 1e-5, "ebn0_db")
-    """
-    known = [(x, fer) for x, fer in pairs if fer > 0]
-    for (x, fer), (next_x, next_fer) in pairwise(known):
-        if not min(fer, next_fer) <= rate <= max(fer, next_fer) or fer == next_fer:
-            continue
-        share = math.log(rate / fer) / math.log(next_fer / fer)
-        if axis == "rber" and x > 0:
-            return math.exp(math.log(x) + share * math.log(next_x / x))
-        return x + share * (next_x - x)
-    return None
 
 
 def _close(one: float, other: float) -> bool:

@@ -35,7 +35,8 @@ class Axis:
         ticks: Fixed ticks as (value, text); empty for automatic ones.
         zero: Start a linear axis at zero.
         least: Start a linear axis here, at the least of what can be, unless values are below it.
-        decades: Of more decades than these only every second one, or fewer, has a tick.
+        decades: Of more decades than these only every second one, or fewer, has a tick; of fixed
+            ticks too, where it is more than the usual number.
         ends: Begin and end of an axis that plots share; None for those of its values.
     """
 

@@ -69,7 +69,7 @@ def ticks(axis: Axis, ends: Ends) -> Ticks:
     low, high = ends
     if axis.ticks:
         inside = [(value, label(text)) for value, text in axis.ticks if low <= value <= high]
-        return inside[:: max(1, math.ceil(len(inside) / TICKS_MAX))]
+        return inside[:: max(1, math.ceil(len(inside) / max(TICKS_MAX, axis.decades)))]
     if axis.scale == "log":
         return _decade_ticks(low, high, axis.decades)
     return [(value, number(value)) for value in nice_ticks(low, high)]

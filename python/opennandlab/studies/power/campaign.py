@@ -353,6 +353,7 @@ def told(
         "changed": list(settings.changed),
         "settings": settings.document(),
         "cuts": cuts,
+        "aimed": _aimed(tally.get("targets", {}), settings.targets),
         "pages_checked": tally.get("pages_checked", 0),
         "audits": tally.get("audits", 0),
         "violations": {f"G{number}": violations.get(f"G{number}", 0) for number in range(1, 11)},
@@ -384,6 +385,11 @@ def told(
     }
     whole = made(content, PowerDocument)
     return structs.replace(whole, digest=digest(plain(whole)))
+
+
+def _aimed(counts: dict[str, int], targets: Sequence[str]) -> dict[str, int] | None:
+    """Return the cuts of each moment in the order of the settings; None without any."""
+    return {name: counts.get(name, 0) for name in targets} if counts else None
 
 
 def _mean_us(sum_ns: int, count: int) -> float | None:
