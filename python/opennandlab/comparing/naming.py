@@ -40,6 +40,19 @@ def names_of(files: Sequence[str]) -> list[str]:
     return [f"#{place + 1} {stem}" for place, stem in enumerate(stems)]
 
 
+def by_keys(names: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Return the keys that all names set, and the values of each name; None for other names.
+
+    >>> by_keys(["op=0.2, depth=1", "op=0.3, depth=4"]), by_keys(["op=0.2", "greedy"])
+    (('op, depth', ['0.2, 1', '0.3, 4']), None)
+    """
+    parts = [[one.partition("=") for one in name.split(", ")] for name in names]
+    keys = [[key for key, _, _ in one] for one in parts]
+    if any(one != keys[0] for one in keys) or not all(sign for one in parts for _, sign, _ in one):
+        return None
+    return ", ".join(keys[0]), [", ".join(value for _, _, value in one) for one in parts]
+
+
 def folded(names: Sequence[str], chars_max: int) -> list[str] | None:
     """Return names of at most so many characters that still differ; None where that fails.
 

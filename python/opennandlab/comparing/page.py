@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opennandlab.comparing.layout import Glyphs, Screen, cells_of, chance_note
+from opennandlab.comparing.naming import by_keys
 from opennandlab.comparing.side import Side
 from opennandlab.documents.comparison import Comparison, Row
 from opennandlab.reports import agreement, versions
@@ -48,7 +49,7 @@ def report(side: Side, paths: Sequence[str]) -> Report:
         ),
         sections=(
             first,
-            *side.family.sections(side.documents, found.names),
+            *_upright(side.family.sections(side.documents, found.names), found.names),
             *_files(found),
         ),
         brief=f"Comparison of {', '.join(found.names)}",
@@ -60,7 +61,28 @@ def _lead(side: Side, paths: Sequence[str]) -> str:
     """Return what the signs of the table mean."""
     found = side.comparison
     note = chance_note([found.metrics[path] for path in paths], side.seeds)
-    return LEAD.format(found.names[0]) + (f" {note}." if note else "")
+    return LEAD.format(short_names(found.names)[1][0]) + (f" {note}." if note else "")
+
+
+def short_names(names: Sequence[str]) -> tuple[str, list[str]]:
+    """Return what documents are named by, and their names: of many that set keys, the values."""
+    found = by_keys(names) if len(names) > COLUMNS_MAX else None
+    return found or ("document", list(names))
+
+
+def _upright(sections: Sequence[Section], names: Sequence[str]) -> Iterator[Section]:
+    """Yield sections whose tables have a row for each of many documents, rather than a column."""
+    head, short = short_names(names)
+    for section in sections:
+        items = [
+            replace(item, columns=(head, *(str(row[0]) for row in item.rows)),
+                    rows=tuple(zip(short, *(row[1:] for row in item.rows), strict=True)))
+            if isinstance(item, Table) and len(names) > COLUMNS_MAX
+            and item.columns[1:] == tuple(names)
+            else item
+            for item in section.items
+        ]  # fmt: skip
+        yield replace(section, items=tuple(items))
 
 
 def _is_told(section: Section, shown: Table) -> bool:
@@ -94,8 +116,9 @@ def table(side: Side, paths: Sequence[str]) -> Table:
         heads = ("number", *found.names)
         rows = [(label, *cells) for label, cells in zip(labels, grid, strict=True)]
     else:
-        heads = ("document", *labels)
-        rows = [(name, *(cells[place] for cells in grid)) for place, name in enumerate(found.names)]
+        head, names = short_names(found.names)
+        heads = (head, *labels)
+        rows = [(name, *(cells[place] for cells in grid)) for place, name in enumerate(names)]
     return Table("side-by-side", "Side by side", heads, tuple(rows))
 
 

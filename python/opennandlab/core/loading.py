@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opennandlab.base.errors import DocumentError, ResultError
 from opennandlab.core.config import DeviceConfig
@@ -25,8 +25,9 @@ from opennandlab.documents.power_endurance import EnduranceDocument
 from opennandlab.documents.power_files import FilesDocument
 from opennandlab.documents.power_loss import PowerDocument
 from opennandlab.documents.pts import PtsDocument, SuiteDocument
+from opennandlab.documents.record import JsonObject, read
 from opennandlab.documents.result import ResultDocument
-from opennandlab.documents.saved import damaged, read_document, refuse_edited, typed
+from opennandlab.documents.saved import damaged, read_document, refuse_edited
 from opennandlab.documents.schema import FAMILIES
 from opennandlab.documents.served import ServedDocument
 from opennandlab.documents.validation import ValidationDocument
@@ -91,15 +92,24 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
     document = read_document(path, list(KINDS))
     if check_digest:
         refuse_edited(path, document)
-    kind = KINDS[document["schema"]]
     try:
-        if kind is ResultDocument:
-            return Result(document)
-        if kind is PtsDocument:
-            return PtsResult.of(pts.from_file(document)[0])
+        return loaded(document)
     except DocumentError as error:
         raise damaged(path, error) from None
-    found: Rest = typed(path, document, kind)
+
+
+def loaded(document: JsonObject) -> Loaded:
+    """Return a document as what its `schema` says it is.
+
+    Raises:
+        DocumentError: for a value that the kind does not have, and where.
+    """
+    kind = KINDS[document["schema"]]
+    if kind is ResultDocument:
+        return Result(document)
+    if kind is PtsDocument:
+        return PtsResult.of(pts.from_file(document)[0])
+    found: Rest = read(document, kind)[0]
     if isinstance(found, CurveDocument):
         return Curve(found)
     with_views: Rest = viewed(found)
@@ -132,19 +142,20 @@ def made_report(found: Loaded) -> Report | None:
     from opennandlab.ecc import charts
     from opennandlab.reports import calibration, life, plot, validation
 
-    if isinstance(found, Result):
-        return plot.report(found.content)
-    if isinstance(found, Curve):
-        return charts.report(found.content)
-    if isinstance(found, CodeComparison):
-        return charts.report(found)
-    if isinstance(found, CalibrationDocument):
-        return calibration.report(found)
-    if isinstance(found, LifeTest | DriveLifeTest):
-        return life.report(found)
-    if isinstance(found, ValidationDocument):
-        return validation.report(found)
-    return found.report() if isinstance(found, Viewed) else None
+    if isinstance(found, Viewed):
+        return found.report()
+    makers: dict[type, Any] = {
+        Result: lambda one: plot.report(one.content),
+        Curve: lambda one: charts.report(one.content),
+        CodeComparison: charts.report,
+        CalibrationDocument: calibration.report,
+        LifeTest: life.report,
+        DriveLifeTest: life.report,
+        ValidationDocument: validation.report,
+    }
+    maker = makers.get(type(found))
+    made: Report | None = None if maker is None else maker(found)
+    return made
 
 
 def _worn(path: Path) -> Report:

@@ -128,7 +128,7 @@ def straight(pairs: Sequence[tuple[float, float]], rate: float, axis: str) -> fl
 def lead(found: Sequence[Reach]) -> str:
     """Return what curves reach, as sentences: of many only the best, and those that do not."""
     if len(found) == 1:
-        return f"{found[0].text}."
+        return f"{found[0].text if _is_curve(found[0]) else _alone(found[0])}."
     reached = [one for one in found if one.x is not None]
     missed = len(found) - len(reached)
     target = f"a frame error rate of {found[0].target:g}"
@@ -155,6 +155,8 @@ def headlines(found: Sequence[Reach]) -> tuple[Headline, ...]:
             for one in reached[:CARDS_MAX]
         )
     [one] = found
+    if not _is_curve(one):
+        return ()
     name = f"{what} at a frame error rate of {one.target:g}"
     cards = [
         Headline(name, "not reached")
@@ -171,6 +173,20 @@ def headlines(found: Sequence[Reach]) -> tuple[Headline, ...]:
             Headline("gap to the Shannon limit", one.gap or "not known"),
         ]  # fmt: skip
     return tuple(cards)
+
+
+def _is_curve(one: Reach) -> bool:
+    return len(one.curve.points) > 1
+
+
+def _alone(one: Reach) -> str:
+    """Return the rate at the single point of a curve."""
+    [point] = one.curve.points
+    place = f"{one.curve.name} at {one.at(point.x)}"
+    if point.is_bound:
+        return f"{place}: no error, a frame error rate of less than {point.high or 1:.2g}"
+    ends = "" if point.low is None else f" (95 %: {point.low:.3g} to {point.high:.3g})"
+    return f"{place}: a frame error rate of {point.fer:.3g}{ends}"
 
 
 def table(found: Sequence[Reach]) -> Table:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # What begins no element that our own texts of figures have.
 FOREIGN = re.compile(r"<(?!(br|/?extra)>)")
+# A value with its change, which has a line of its own where room is scarce.
+DELTA = re.compile(r"(.+) (\([+\N{MINUS SIGN}-]?[0-9][^()]*\))")
 OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
@@ -131,6 +133,8 @@ def _written(amount: object, digits: int | None = None) -> Markup:
     from markupsafe import Markup, escape
 
     text = str(escape(words.value(amount, digits)))
+    if found := DELTA.fullmatch(text):
+        text = f'{found[1]} <span class="delta">{found[2]}</span>'
     return Markup(OPTION.sub(r'<span class="option">\g<0></span>', text))  # noqa: S704 (escaped)
 
 

@@ -182,8 +182,8 @@ def named(made: Report, settings: Mapping[str, Any], varied: Sequence[str]) -> R
 
     said = []
     nand, work = common("device", "device.", "nand.").get("nand"), common("workload", "workload.")
-    if isinstance(nand, Mapping) and all(isinstance(nand.get(key), int) for key in RAW):
-        said.append(f"{size(math.prod(nand[key] for key in RAW))} raw, {nand.get('cell_type')}")
+    if isinstance(nand, Mapping) and (raw := raw_words(nand)):
+        said.append(raw)
     pattern = work.get("pattern")
     kind = pattern.get("kind") if isinstance(pattern, Mapping) else None
     if work.get("name") or kind:
@@ -191,6 +191,13 @@ def named(made: Report, settings: Mapping[str, Any], varied: Sequence[str]) -> R
         said += [f"queue depth {work['queue_depth']}"] if work.get("timed") else ["untimed"]
     (chapter,) = made.chapters
     return replace(made, chapters=(replace(chapter, subtitle=", ".join(said)),))
+
+
+def raw_words(nand: Mapping[str, Any]) -> str:
+    """Return size and cell type of a flash, such as `16 MiB raw, TLC`; empty if not whole."""
+    if not all(isinstance(nand.get(key), int) for key in RAW):
+        return ""
+    return f"{size(math.prod(nand[key] for key in RAW))} raw, {nand.get('cell_type')}"
 
 
 def table(groups: Sequence[Group], names: Sequence[str]) -> Table:

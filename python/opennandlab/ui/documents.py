@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from opennandlab.base.errors import OpenNandLabError
-from opennandlab.documents.app import AppDocument
-from opennandlab.documents.ecc import CodeComparison, CurveDocument
-from opennandlab.documents.fleet import FleetDocument
-from opennandlab.documents.power_loss import PowerDocument
-from opennandlab.documents.record import JsonObject, read
-from opennandlab.documents.result import ResultDocument
-from opennandlab.ecc import charts
-from opennandlab.ecc.drawn import of_document
-from opennandlab.reports import app, fleet, plot, power
-from opennandlab.reports.figure.model import Plot
+from opennandlab.core.loading import KINDS, loaded, made_report
+from opennandlab.documents.record import JsonObject
 from opennandlab.reports.model import Report, Table, page_of
 from opennandlab.reports.pts import views
 from opennandlab.store.entry import numbers
@@ -34,8 +26,11 @@ def report_of(document: JsonObject, name: str) -> Report:
     schema = document.get("schema")
     kind = str(schema).removeprefix("opennandlab.").partition("/")[0]
     try:
-        if kind in MAKERS:
-            return MAKERS[kind](document, name)
+        if kind == "pts":
+            return _test(document, name)
+        made = made_report(loaded(document)) if schema in KINDS else None
+        if made is not None:
+            return made
     except (OpenNandLabError, *DAMAGE) as error:
         made = _numbers(document, name)
         text = f"the page of its family cannot be made of this document: {error}"
@@ -43,28 +38,9 @@ def report_of(document: JsonObject, name: str) -> Report:
     return _numbers(document, name)
 
 
-def _result(document: JsonObject, name: str) -> Report:
-    del name
-    return plot.report(read(document, ResultDocument)[0])
-
-
 def _test(document: JsonObject, name: str) -> Report:
     chapter = views.chapter(document, name)
     return Report(chapter.title, "", (chapter,))
-
-
-def _curve(document: JsonObject, name: str) -> Report:
-    curve = read(document, CurveDocument)[0]
-    return page_of(name, "", [_curves([curve])])
-
-
-def _codes(document: JsonObject, name: str) -> Report:
-    comparison = read(document, CodeComparison)[0]
-    return page_of(name, "", [_curves(comparison.curves)])
-
-
-def _curves(curves: Any) -> Plot:  # noqa: ANN401 (documents)
-    return charts.plot([of_document(curve) for curve in curves])
 
 
 def _numbers(document: JsonObject, name: str) -> Report:
@@ -82,14 +58,3 @@ def _numbers(document: JsonObject, name: str) -> Report:
         if (rows := list(numbers(part)))
     ]
     return page_of(name, "", tables)
-
-
-MAKERS: dict[str, Callable[[JsonObject, str], Report]] = {
-    "result": _result,
-    "pts": _test,
-    "ecc-curve": _curve,
-    "ecc-comparison": _codes,
-    "app": lambda document, _: app.report(read(document, AppDocument)[0]),
-    "fleet": lambda document, _: fleet.report(read(document, FleetDocument)[0]),
-    "power": lambda document, _: power.report(read(document, PowerDocument)[0]),
-}

@@ -1,7 +1,8 @@
 """Points as lines across an axis for each key, for more keys than a plot can show.
 
 The drawing is plain SVG, which needs no script: an axis for each key that differs, and the number
-at the right. A value of a key leads to the drawing of its points alone.
+at the right. A value of a key leads to the drawing of its points alone. In a narrow window the axes
+are below each other, from the least value at the left to the greatest.
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ AXES_MAX, LINES_MAX, TICKS_MAX = 10, 400, 9
 TOP, BOTTOM, WIDTH, SIDE = 56.0, 330.0, 960.0, 84.0
 # Below the numbers of a key, points that do not have it.
 NONE_GAP = 30.0
-# Letters of a label that fit between two axes.
-LETTERS_MAX = 18
+# Letters of a label that fit between two axes; heads have two rows, and so more room if these are
+# far apart.
+LETTERS_MAX, HEAD_LETTERS_MAX = 18, 40
+LETTER = 7.0
+# The same in a narrow window: from the top to the first axis, and to the next one; ends of axes.
+DOWN_TOP, DOWN_STEP, LEFT, RIGHT = 26.0, 132.0, 14.0, 346.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,16 @@ class Upright:
 
 
 @dataclass(frozen=True)
+class Level:
+    """An axis in a narrow window: its height, its key, its head and its values from the left."""
+
+    y: float
+    name: str
+    head: str
+    ticks: tuple[tuple[float, str, Scalar], ...]
+
+
+@dataclass(frozen=True)
 class Parallel:
     """A drawing of parallel coordinates.
 
@@ -57,12 +72,16 @@ class Parallel:
         lines: For each group of seeds its path, its colour from 0, and its values in words.
         note: The part that is left out; empty for none.
         ends: The least and the greatest value of the number.
+        levels: The axes in a narrow window.
+        falls: The path of each line there.
     """
 
     axes: tuple[Upright, ...]
     lines: tuple[tuple[str, int, str], ...]
     note: str
     ends: tuple[str, str]
+    levels: tuple[Level, ...]
+    falls: tuple[str, ...]
 
 
 def parallel(store: Store, where: Sequence[str], metric: str) -> Parallel | None:
@@ -97,10 +116,11 @@ def parallel(store: Store, where: Sequence[str], metric: str) -> Parallel | None
     ticks = tuple(Tick(at(one), number(one)) for one in dict.fromkeys((low, high)))
     last = Upright(WIDTH - SIDE, metric, MAIN.get(metric, _cut(metric)), ticks)
     short = shortened(varied)
-    lines = []
+    lines, falls = [], []
     for group, mean in zip(drawn, means, strict=True):
         ys = [place(group.coordinates[name]) for name, place in places.items()]
         path = [(axis.x, y) for axis, y in zip((*uprights, last), (*ys, at(mean)), strict=True)]
+        falls.append(_fall([_across(y) for _, y in path]))
         said = ", ".join(f"{short[name]} {shown(group.coordinates[name])}" for name in places)
         lines.append((_path(path), level(mean, low, high, is_log=is_log),
                       f"{said}: {last.head} {number(mean)}"))  # fmt: skip
@@ -109,7 +129,13 @@ def parallel(store: Store, where: Sequence[str], metric: str) -> Parallel | None
         *([f"{AXES_MAX} of {len(varied)} keys"] if len(varied) > AXES_MAX else []),
     ]
     note = f"shown: {', '.join(left)}" if left else ""
-    return Parallel((*uprights, last), tuple(lines), note, (number(low), number(high)))
+    axes = (*uprights, last)
+    heads = [*(short[name] for name in places), last.head]
+    levels = tuple(
+        _level(at, axis, head) for at, (axis, head) in enumerate(zip(axes, heads, strict=True))
+    )
+    ends = (number(low), number(high))
+    return Parallel(axes, tuple(lines), note, ends, levels, tuple(falls))
 
 
 def _axes(
@@ -136,7 +162,8 @@ def _axes(
         every = -(-len(values) // TICKS_MAX)
         ticks = (Tick(places[name](one), _cut(shown(one) or "none"), one)
                  for one in dict.fromkeys([*values[::every], values[-1]]))  # fmt: skip
-        uprights.append(Upright(SIDE + index * step, name, _cut(short[name]), tuple(ticks)))
+        head = _cut(short[name], min(HEAD_LETTERS_MAX, max(LETTERS_MAX, int(1.6 * step / LETTER))))
+        uprights.append(Upright(SIDE + index * step, name, head, tuple(ticks)))
     return places, uprights
 
 
@@ -173,9 +200,38 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
     return "".join(parts)
 
 
+def _across(y: float) -> float:
+    """Return the place in a narrow window of a height on an upright axis."""
+    return LEFT + (BOTTOM - y) / (BOTTOM - TOP) * (RIGHT - LEFT)
+
+
+def _level(at: int, axis: Upright, head: str) -> Level:
+    """Return an axis as it is in a narrow window; its texts are as long as their distance."""
+    places = sorted({_across(tick.y) for tick in axis.ticks})
+    gap = min((right - left for left, right in pairwise(places)), default=RIGHT - LEFT)
+    ticks = tuple(
+        (_across(tick.y), _cut(tick.text, max(2, int(gap / LETTER))), tick.value)
+        for tick in axis.ticks
+    )
+    return Level(DOWN_TOP + at * DOWN_STEP, axis.name, _cut(head, HEAD_LETTERS_MAX), ticks)
+
+
+def _fall(places: Sequence[float]) -> str:
+    """Return a curve from axis to axis in a narrow window, upright at each."""
+    x, y = places[0], DOWN_TOP
+    parts = [f"M{x:.1f} {y:.1f}"]
+    for following in places[1:]:
+        middle, end = y + DOWN_STEP / 2, y + DOWN_STEP
+        parts.append(
+            f"C{x:.1f} {middle:.1f} {following:.1f} {middle:.1f} {following:.1f} {end:.1f}"
+        )
+        x, y = following, end
+    return "".join(parts)
+
+
 def _kind(value: Scalar) -> tuple[str, Scalar]:
     return (type(value).__name__ if isinstance(value, bool) else "", value)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LETTERS_MAX else f"{text[: LETTERS_MAX - 1]}…"
+def _cut(text: str, letters: int = LETTERS_MAX) -> str:
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"

@@ -16,6 +16,7 @@ from opennandlab.base.errors import (
     OpenNandLabError,
     ResultError,
     StoreError,
+    inert,
 )
 from opennandlab.base.words import number
 from opennandlab.comparing import chance
@@ -27,6 +28,7 @@ from opennandlab.core.own import texts
 from opennandlab.reports.figure import static
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.model import Headline, Report, Section
+from opennandlab.reports.runs import raw_words
 from opennandlab.store import Entry, KeptSweep, Names, Store
 from opennandlab.store.conditions import equals, resolved
 from opennandlab.store.entry import PATHS, Scalar
@@ -223,11 +225,24 @@ def compare(store: Store, keys: list[str], *, every: bool) -> dict[str, Any]:
     except (StoreError, ResultError, DocumentError) as error:
         return values | {"problem": str(error)}
     report = side_page.report(side, side.every if every else side.main)
+    names = side.comparison.names
+    head, short = side_page.short_names(names)
+    # Texts about many runs name each by all that it sets, which no phone has room for.
+    pairs = sorted(zip(names, short, strict=True), key=lambda one: -len(one[0]))
+
+    def shorter(text: str) -> str:
+        for name, values in pairs if head != "document" else ():
+            text = text.replace(name, f"({values})")
+        return text
+
     return values | {
         "side": side,
         "figures": Figures.of(_without_notes(report)),
-        "reasons": side.comparison.reasons,
-        "warnings": report.chapters[0].warnings[len(side.comparison.reasons):],
+        "reasons": [shorter(one) for one in side.comparison.reasons],
+        "warnings": [
+            shorter(one) for one in report.chapters[0].warnings[len(side.comparison.reasons):]
+        ],
+        "named_by": "" if head == "document" else head,
         "summary": side.summary(),
         "noise": found.text,
         "factors": noise.factors(side, found, side.main),
@@ -296,6 +311,25 @@ def _rank(section: Section) -> int:
     return 0 if section.id in FIRST else 2
 
 
+def subject(entry: Entry) -> str:
+    """Return load and drive of a point in words, or code and channel; empty for neither."""
+    settings = entry.settings
+    device, work, given = (settings.get(key) for key in ("device", "workload", PATHS))
+    said = []
+    if isinstance(work, Mapping):
+        pattern = work.get("pattern")
+        kind = pattern.get("kind") if isinstance(pattern, Mapping) else pattern
+        said.append(str(work.get("name") or f"{kind} pattern"))
+        said += [f"queue depth {work['queue_depth']}"] if work.get("timed") else ["untimed"]
+    if isinstance(device, Mapping):
+        nand = device.get("nand")
+        raw = raw_words(nand) if isinstance(nand, Mapping) else ""
+        said += [str(device[key]) for key in ("name",) if device.get(key)] + [raw] * bool(raw)
+    if isinstance(given, Mapping) and "code" in given:
+        said += [str(given["code"]), f"channel {settings.get('channel')}"]
+    return inert(", ".join(said))
+
+
 def run(store: Store, entry: Entry, place: Path, jobs: Jobs) -> dict[str, Any]:
     """Return one point: its report, its numbers, its settings, and the commands for it."""
     figures, problem = None, ""
@@ -323,6 +357,7 @@ def run(store: Store, entry: Entry, place: Path, jobs: Jobs) -> dict[str, Any]:
         "can_rerun": can_rerun,
         "check": checks[0] if checks else None,
         "cards": cards,
+        "subject": subject(entry),
         "remark": store.remarks([entry.key]).get(entry.key, Remark()),
         "known_tags": store.names().tags,
         "figures": figures,
