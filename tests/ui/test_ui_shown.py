@@ -249,7 +249,27 @@ def test_many_keys_are_parallel_coordinates(tmp_path: Path, door: Door) -> None:
         links = [unescape(one) for one in re.findall(r'<a href="(/plot[^"]*kind=parallel)"', text)]
         narrower = [one for one in links if "where=b%3Dv0" in one]
         assert narrower
-        assert client.get(narrower[0]).text.count("<title>") == 1 + 8 + 5
+        text = client.get(narrower[0]).text
+        # The page, and lines and heads of both drawings: the wide one, and that of a phone.
+        assert text.count("<title>") == 1 + 2 * (8 + 5)
+        assert len(drawn.levels) == len(drawn.axes)
+        # The least value is at the left end of the last axis there, the greatest at the right.
+        ends = [one.rpartition("C")[2].split()[-2] for one in drawn.falls]
+        assert {min(ends, key=float), max(ends, key=float)} == {"14.0", "346.0"}
+
+
+# A run.
+
+
+def test_a_run_states_its_load_and_its_drive(asked: Any, store: Path) -> None:
+    [found, *_] = ui_store.keys(store, "sweep=depth", "queue_depth=4")
+    said = re.findall(r'class="load">([^<]+)', asked.get(f"/run?key={found}").text)
+    assert len(said) == 1
+    assert "queue depth 4" in said[0]
+    assert re.search(r"MiB raw, TLC$", said[0])
+    curve = re.findall(r'class="load">', asked.get(f"/run?key={key(2)}").text)
+    # What has neither drive nor code in its settings says nothing.
+    assert curve == []
 
 
 # Compare.

@@ -10,10 +10,13 @@ from opennandlab.comparing.naming import by_keys
 from opennandlab.comparing.side import Side
 from opennandlab.documents.comparison import Comparison, Row
 from opennandlab.reports import agreement, versions
+from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Item, Marked, Report, Section, Table
 
 # From here on documents are rows: more columns are hard to read side by side.
 COLUMNS_MAX = 6
+# Rows of the figure, and those from which on it is tall.
+ROWS_MAX, TALL_MIN = 24, 8
 SIGNS = {"best": "▲", "worst": "▼"}
 LEAD = "▲ best, ▼ worst of what can be told apart. Deltas are against {}."
 
@@ -48,6 +51,7 @@ def report(side: Side, paths: Sequence[str]) -> Report:
             *found.warnings,
         ),
         sections=(
+            *relative(found, paths),
             first,
             *_upright(side.family.sections(side.documents, found.names), found.names),
             *_files(found),
@@ -83,6 +87,41 @@ def _upright(sections: Sequence[Section], names: Sequence[str]) -> Iterator[Sect
             for item in section.items
         ]  # fmt: skip
         yield replace(section, items=tuple(items))
+
+
+def relative(found: Comparison, paths: Sequence[str]) -> Iterator[Section]:
+    """Yield the numbers of all documents over those of the first, where these are above zero."""
+    shown = [
+        (found.metrics[path].label or path, values)
+        for path in paths
+        if None not in (values := found.metrics[path].values) and min(map(_float, values)) > 0.0
+    ]
+    if not shown or len(found.names) > COLUMNS_MAX:
+        return
+    shown = shown[:ROWS_MAX]
+    ys = [float(len(shown) - at) for at in range(len(shown))]
+    series = tuple(
+        Series(name, [_float(values[at]) / _float(values[0]) for _, values in shown], ys, "points",
+               colour=at, marks=["full"] * len(shown))
+        for at, name in enumerate(found.names) if at
+    )  # fmt: skip
+    title = f"times the value of {found.names[0]}"
+    title = f"{found.names[1]}: {title}" if len(series) == 1 else title[:1].upper() + title[1:]
+    plot = Plot(
+        "relative",
+        title,
+        Axis(f"times the value of {found.names[0]}", "log"),
+        Axis("number", ticks=tuple((y, label) for y, (label, _) in zip(ys, shown, strict=True)),
+             ends=(0.4, len(shown) + 0.6), decades=len(shown)),
+        series,
+        marks=(Mark("x", 1.0, "the same"),),
+        is_tall=len(shown) > TALL_MIN,
+    )  # fmt: skip
+    yield Section("relative", plot.title, (plot,))
+
+
+def _float(value: float | None) -> float:
+    return 0.0 if value is None else float(value)
 
 
 def _is_told(section: Section, shown: Table) -> bool:

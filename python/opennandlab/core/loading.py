@@ -132,7 +132,7 @@ def report_of(path: Path) -> Report:
         raise ResultError(
             f"{path}: a document of the kind `{kind}` has no figure; accepted: standard tests, "
             "suites, results, curves and comparisons of codes, power cuts, fleets, applications, "
-            "eMMCs, calibrations, life tests, validations, device images"
+            "eMMCs, calibrations, life tests, validations, logs of drives, device images"
         )
     return made
 
@@ -140,7 +140,7 @@ def report_of(path: Path) -> Report:
 def made_report(found: Loaded) -> Report | None:
     """Return the report of what was read; None for standard tests, and kinds that have none."""
     from opennandlab.ecc import charts
-    from opennandlab.reports import calibration, life, plot, validation
+    from opennandlab.reports import calibration, life, ocp, plot, validation
 
     if isinstance(found, Viewed):
         return found.report()
@@ -152,6 +152,7 @@ def made_report(found: Loaded) -> Report | None:
         LifeTest: life.report,
         DriveLifeTest: life.report,
         ValidationDocument: validation.report,
+        OcpDocument: ocp.report,
     }
     maker = makers.get(type(found))
     made: Report | None = None if maker is None else maker(found)

@@ -81,8 +81,8 @@ def items(
         yield Relief(
             f"map-{name}",
             f"{title}: error without its sign, %",
-            "",
-            "",
+            "reads / writes, %" if all(_reads(one) or one == "0/100" for one in columns) else "",
+            "block size, KiB" if all(one.replace(".", "").isdigit() for one in rows) else "",
             Axis("error, %", zero=True),
             tuple(columns),
             tuple(rows),

@@ -51,7 +51,7 @@ def report(document: CalibrationDocument) -> Report:
     headlines.append(Headline("runs", str(document.runs)))
     chapter = Chapter(
         id="calibration",
-        title=f"{document.device}, {'fitted to' if is_fit else 'and'} {document.measured.name}",
+        title=f"{document.device}, {'fitted to' if is_fit else 'against'} {document.measured.name}",
         subtitle=subtitle(document),
         verdict=Badge("INTERRUPTED", "warning") if document.partial else None,
         headlines=tuple(headlines),

@@ -20,8 +20,8 @@ Kind = Literal["good", "plain", "warning", "bad"]
 # Groups of facts: the heading of each, and its rows of name and value.
 Facts = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
-# Longer names of rows break into lines in a narrow window.
-NAME_MIN = 14
+# Longer texts break into lines in a narrow window.
+LONG_MIN = 14
 
 
 class Marked(str):
@@ -88,9 +88,10 @@ class Table:
         return tuple(map(_holds_words, columns))
 
     @property
-    def is_named(self) -> bool:
-        """Whether names of rows are so long that they break into lines where room is scarce."""
-        return any(len(str(row[0])) > NAME_MIN for row in self.rows)
+    def long(self) -> tuple[bool, ...]:
+        """Whether each column has texts that break into lines where room is scarce."""
+        columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.columns)
+        return tuple(any(len(str(cell)) > LONG_MIN for cell in cells) for cells in columns)
 
     @property
     def known(self) -> Table | None:

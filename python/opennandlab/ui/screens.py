@@ -251,7 +251,10 @@ def compare(store: Store, keys: list[str], *, every: bool) -> dict[str, Any]:
 
 def _without_notes(report: Report) -> Report:
     """Return a report without its objections, which are elsewhere on the page."""
-    first = replace(report.chapters[0], badges=(), warnings=(), subtitle="")
+    first = report.chapters[0]
+    # The page draws numbers against the first itself, with what chance can do.
+    sections = tuple(one for one in first.sections if one.id != "relative")
+    first = replace(first, badges=(), warnings=(), subtitle="", sections=sections)
     return replace(report, chapters=(first, *report.chapters[1:]))
 
 
