@@ -200,6 +200,7 @@ def test_the_logs_of_a_drive_have_a_page(tmp_path: Path) -> None:
     [waf, *_] = made.chapters[0].headlines
     assert math.isclose(float(waf.value), document["change"]["waf"], rel_tol=1e-3)
     log = document["after"]["latency_monitor_log"]
-    drawn = {line.name: sum(line.y) for line in plot_of(made, "slow").series}  # type: ignore[arg-type]
+    lines = plot_of(made, "slow").series
+    drawn = {line.name: sum(value or 0.0 for value in line.y) for line in lines}
     counts = [log[f"Active Bucket Counter: Bucket {at}"]["Write"] for at in range(4)]
     assert drawn == {"writes": sum(counts)}

@@ -99,7 +99,7 @@ def load(path: str | Path, *, check_digest: bool = True) -> Loaded:
 
 
 def loaded(document: JsonObject) -> Loaded:
-    """Return a document as what its `schema` says it is.
+    """Return a document as the kind of its `schema`.
 
     Raises:
         DocumentError: for a value that the kind does not have, and where.
@@ -137,8 +137,8 @@ def report_of(path: Path) -> Report:
     return made
 
 
-def made_report(found: Loaded) -> Report | None:
-    """Return the report of what was read; None for standard tests, and kinds that have none."""
+def made_report(found: object) -> Report | None:
+    """Return the report of a document; None for standard tests, and kinds that have none."""
     from opennandlab.ecc import charts
     from opennandlab.reports import calibration, life, ocp, plot, validation
 

@@ -95,7 +95,7 @@ def write(document: Document, path: str | Path, look: Look | None = None) -> str
 
 
 def report(document: Document, look: Look | None = None) -> Report:
-    """Return the page of a curve or a comparison: where it reaches a target, and its figure.
+    """Return the page of a curve or a comparison: the points of a target, and the figure.
 
     Raises:
         ConfigError: when there is nothing to draw.
@@ -110,7 +110,7 @@ def page(curves: Sequence[DrawnCurve], drawn: Plot, look: Look | None = None) ->
     Args:
         curves: At least one.
         drawn: Their figure.
-        look: What is shown; without a target the usual one is stated.
+        look: Its target is stated; without one the usual target.
     """
     target = look.target if look and look.target else reaching.TARGET
     found = [reaching.Reach.of(curve, target) for curve in named_apart(curves)]

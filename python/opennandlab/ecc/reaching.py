@@ -1,7 +1,7 @@
-"""Where codes reach a frame error rate, and how far that is from what the channel allows.
+"""Where codes reach a frame error rate, and how far that is from the limit of the channel.
 
 Between two points that were simulated the logarithm of the rate is taken as straight, over the
-logarithm of the RBER or over Eb/N0 in dB. Nothing is said of what is outside of the points.
+logarithm of the RBER or over Eb/N0 in dB. Beyond the points no rate is claimed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Reach:
     Args:
         curve: The curve.
         target: The frame error rate.
-        x: The point, RBER or Eb/N0 in dB; None where no point shows it.
-        least: The simulated point with the least rate; None where none has a rate.
+        x: The point, RBER or Eb/N0 in dB; None if no point shows it.
+        least: The simulated point with the least rate; None if all are bounds.
         is_bound: Whether the target is reached there or before: that point has no error, or is
             the worst of all that were simulated.
     """
@@ -62,7 +62,7 @@ class Reach:
 
     @property
     def limits(self) -> Limits | None:
-        """What the channel allows at the rate of the code; None where that is not known."""
+        """The limits of the channel at the rate of the code; None if they are not known."""
         document = self.curve.document
         if document is None:
             return None
@@ -71,7 +71,7 @@ class Reach:
 
     @property
     def gap(self) -> str:
-        """How far the Shannon limit is, in words; empty where that is not known."""
+        """How far the Shannon limit is, in words; empty if it is not known."""
         limits = self.limits
         if limits is None or self.x is None:
             return ""
@@ -81,14 +81,14 @@ class Reach:
         return f"{most}{self.x - limits.capacity_x:.2f} dB"
 
     def at(self, x: float) -> str:
-        """Write a point with what it is."""
+        """Write a point with its kind."""
         is_rber = self.curve.x == "rber"
         written = _written(x, is_rber=is_rber)
         return f"an RBER of {written}" if is_rber else f"an Eb/N0 of {written} dB"
 
     @property
     def text(self) -> str:
-        """What was found, as a sentence without its end."""
+        """The result, as a sentence without its end."""
         rate = f"a frame error rate of {self.target:g}"
         if self.x is None:
             said = f"{self.curve.name} does not reach {rate} at any point that was simulated"
@@ -126,7 +126,7 @@ def straight(pairs: Sequence[tuple[float, float]], rate: float, axis: str) -> fl
 
 
 def lead(found: Sequence[Reach]) -> str:
-    """Return what curves reach, as sentences: of many only the best, and those that do not."""
+    """Return the points that curves reach, as sentences; of many only the best."""
     if len(found) == 1:
         return f"{found[0].text if _is_curve(found[0]) else _alone(found[0])}."
     reached = [one for one in found if one.x is not None]

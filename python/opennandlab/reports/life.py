@@ -59,9 +59,11 @@ def subtitle(document: Life) -> str:
 
 def reason(document: Life) -> str:
     """Return why the verdict is what it is."""
-    faults = document.cuts.faulty_cuts if _is_cut(document) and document.cuts else 0
-    if isinstance(document, DriveLifeTest) and document.worn_out:
-        return "the drive took no more writes before it had taken all of them"
+    faults = 0
+    if isinstance(document, DriveLifeTest):
+        if document.worn_out:
+            return "the drive took no more writes before it had taken all of them"
+        faults = document.cuts.faulty_cuts if document.cuts else 0
     times = document.uber / document.uber_max
     limit = f"the limit of {document.uber_max:g}"
     said = (
@@ -70,10 +72,6 @@ def reason(document: Life) -> str:
         else f"an UBER of {document.uber:.2g} is within {limit}"
     )
     return f"{said}; {number(faults)} cuts showed a fault" if faults else said
-
-
-def _is_cut(document: Life) -> bool:
-    return isinstance(document, DriveLifeTest) and document.cuts is not None
 
 
 def _headlines(document: Life) -> Iterator[Headline]:
@@ -124,10 +122,10 @@ def rates(document: Life) -> Plot:
 def rate_rows(document: Life) -> Table:
     """Return the same as a table."""
     word, rate = _seen(document)
-    of_drive = isinstance(document, DriveLifeTest)
-    count = document.uncorrectable if of_drive else document.errors_drawn
-    mean = document.uncorrectable_expected if of_drive else document.errors_expected
-    what = "pages lost" if of_drive else "data errors"
+    if isinstance(document, DriveLifeTest):
+        what, count, mean = "pages lost", document.uncorrectable, document.uncorrectable_expected
+    else:
+        what, count, mean = "data errors", document.errors_drawn, document.errors_expected
     rows: Rows = [
         (f"UBER, {word}", f"{rate:.3g} ({document.uber_low:.3g} to {document.uber_high:.3g})"),
         ("UBER by the model", f"{document.uber:.3g}"),

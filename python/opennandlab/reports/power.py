@@ -179,7 +179,7 @@ def aims(document: PowerDocument) -> Iterator[Plot | Table]:
         f"it is {document.none_below:.3g}." if is_clean and document.none_below else "",
     )  # fmt: skip
     heads = ("aimed at", "cuts", *(["fewer than, per 1,000"] if is_clean else []))
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (name, str(count), *([bounds[name]] if is_clean else [])) for name, count in found.items()
     )
     yield Table("aims-table", "Cuts by moment", heads, rows)

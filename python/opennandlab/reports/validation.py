@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from opennandlab.base.words import number
 from opennandlab.documents.validation import CaseRow, ValidationDocument
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
-from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Section, Table
+from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Kind, Report, Section, Table
 
 # The order of verdicts, and what they are called on the page.
 VERDICTS = {"passed": "passed", "fitted": "fitted, no evidence", "known miss": "known miss",
@@ -135,7 +135,9 @@ def suites(rows: Sequence[CaseRow]) -> Table:
 def missed(rows: Sequence[CaseRow]) -> Table:
     """Return the cases that are outside, and what the model lacks."""
     found = tuple((f"{row.suite}: {row.case}", _told(row)) for row in rows)
-    tones = tuple("bad" if _verdict(row) == "failed" else "warning" for row in rows)
+    tones: tuple[Kind, ...] = tuple(
+        "bad" if _verdict(row) == "failed" else "warning" for row in rows
+    )
     return Table("misses", "Failed and known misses", ("case", "why"), found, wraps=True,
                  tones=tones)  # fmt: skip
 
