@@ -48,7 +48,7 @@ def _name(document: Life) -> str:
 
 
 def subtitle(document: Life) -> str:
-    """Return a line on what was done."""
+    """Return a line on the test."""
     how = "under power" if document.refreshes is not None else "without power"
     by = "a simulated drive" if isinstance(document, DriveLifeTest) else "means of the models"
     return (
@@ -58,7 +58,7 @@ def subtitle(document: Life) -> str:
 
 
 def reason(document: Life) -> str:
-    """Return why the verdict is what it is."""
+    """Return the reason of the verdict."""
     faults = 0
     if isinstance(document, DriveLifeTest):
         if document.worn_out:
@@ -83,7 +83,7 @@ def _headlines(document: Life) -> Iterator[Headline]:
 
 
 def _seen(document: Life) -> tuple[str, float]:
-    """Return what was counted, and its rate."""
+    """Return the word for the counted errors, and their rate."""
     if isinstance(document, DriveLifeTest):
         return "counted", document.uber_observed
     return "drawn", document.uber_drawn

@@ -15,7 +15,7 @@ from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Se
 if TYPE_CHECKING:
     from opennandlab.studies.power.study import Found
 
-# What takes less is told as at once.
+# A shorter time counts as at once.
 AT_ONCE_MS = 0.01
 
 GUARANTEES = {
@@ -64,7 +64,7 @@ def report(document: PowerDocument) -> Report:
 
 
 def subtitle(document: PowerDocument) -> str:
-    """Return a line on what was done."""
+    """Return a line on the campaign."""
     given = document.settings
     claims = ", ".join(given["claims"]) or "nothing beyond the common guarantees"
     return f"{document.cuts} cuts; workloads {', '.join(given['workloads'])}; promised: {claims}"
@@ -81,7 +81,7 @@ def worst(document: PowerDocument) -> int:
 
 
 def reason(document: PowerDocument) -> str:
-    """Return why the verdict is what it is."""
+    """Return the reason of the verdict."""
     if document.errors and document.smart is None:
         return f"requests failed before the power was cut: {document.errors[0]}"
     if document.errors:

@@ -1,4 +1,4 @@
-"""The report of `validate`: verdicts, errors as shares of what is accepted, every case by suite."""
+"""The report of `validate`: verdicts, errors as shares of the accepted ones, all cases by suite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from opennandlab.documents.validation import CaseRow, ValidationDocument
 from opennandlab.reports.figure.model import Axis, Mark, Plot, Series
 from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Kind, Report, Section, Table
 
-# The order of verdicts, and what they are called on the page.
+# The order of verdicts, and their words on the page.
 VERDICTS = {"passed": "passed", "fitted": "fitted, no evidence", "known miss": "known miss",
             "failed": "failed"}  # fmt: skip
 # A share of the accepted error beyond this has its place at the end of the axis.
@@ -78,7 +78,7 @@ def _by_suite(rows: Sequence[CaseRow]) -> Iterator[tuple[str, list[CaseRow]]]:
 
 
 def _share(row: CaseRow) -> float | None:
-    """Return the error over the accepted one on its side; None where that is no number."""
+    """Return the error over the accepted one on its side; None if it is no number."""
     error = None if row.error is None else float(row.error)
     if error is None:
         return None
@@ -90,7 +90,7 @@ def _share(row: CaseRow) -> float | None:
 
 
 def shares(rows: Sequence[CaseRow]) -> Plot:
-    """Return the errors of all cases as shares of what is accepted, a row for each suite."""
+    """Return the errors of all cases as shares of the accepted ones, a row for each suite."""
     names = [name for name, _ in _by_suite(rows)]
     places = {name: float(len(names) - at) for at, name in enumerate(names)}
     beyond = 0
