@@ -74,15 +74,15 @@ fn lists_and_dies_apart_leave_what_single_writes_leave() {
         }
         split += 1;
         let turns = apart.ftl.traits().turns.expect("they take turns");
+        let mut dealt = Dealt::default();
         for pages in pages.chunks(1000) {
             let mut dies = apart.ftl.split();
             let split_at = dies.len() as u32 / 2;
             // The last first: they need not wait for each other.
-            for range in [split_at..geometry.die_count, 0..split_at] {
-                let dealt = Dealt::new(range.clone(), pages, turns);
-                for (index, list) in range.zip(dealt.lists()) {
-                    dies[index as usize].write_list(&mut apart.flash, list).expect("room");
-                }
+            dealt.deal(pages, turns);
+            for die in (split_at..geometry.die_count).chain(0..split_at) {
+                let list = dealt.list(die);
+                dies[die as usize].write_list(&mut apart.flash, list).expect("room");
             }
             apart.ftl.join(dies, pages.len() as u64);
         }
@@ -111,7 +111,13 @@ fn a_run_of_pages_written_apart_is_the_run() {
             together.ftl.write_run(&mut together.flash, Lpn(first), count).expect("room");
             let mut dies = apart.ftl.split();
             for die in dies.iter_mut().rev() {
-                die.write_run(&mut apart.flash, Lpn(first), count).expect("room");
+                // Two runs, one behind the other.
+                let middle = count / 2;
+                let runs = [(0, first, middle), (middle, first + middle, count - middle)];
+                for (before, first, count) in runs {
+                    die.write_run(&mut apart.flash, before.into(), Lpn(first), count)
+                        .expect("room");
+                }
             }
             apart.ftl.join(dies, u64::from(count));
             assert!(apart.state() == together.state(), "case {case}");
@@ -158,6 +164,27 @@ fn results_do_not_depend_on_the_number_of_threads() {
             for threads in [2, 5, 9] {
                 assert!(result(device, workload, threads) == one, "{threads} threads");
             }
+        }
+    }
+}
+
+/// Runs that begin anew at the end of the drive, in chunks and across them.
+#[test]
+fn fills_do_not_depend_on_the_number_of_threads() {
+    let device = json!({
+        "nand": {"channels": 3, "dies_per_channel": 2, "planes_per_die": 1,
+                 "blocks_per_plane": 200, "pages_per_block": 128, "max_pe_cycles": 3000},
+        "ftl": {"over_provisioning_pct": 0.1, "wear_leveling": {"kind": "static", "threshold": 2}},
+    });
+    for (pages, ios) in [(1, 300_000), (7, 60_000), (32, 30_000)] {
+        let workload = json!({
+            "name": "w", "pattern": "sequential", "timed": false, "total": {"ios": ios},
+            "block_size_bytes": pages * 4096, "samples": 3,
+            "precondition": [{"kind": "workload", "drive_writes": 0.6}],
+        });
+        let one = result(&device, &workload, 1);
+        for threads in [2, 5] {
+            assert!(result(&device, &workload, threads) == one, "{pages} pages, {threads} threads");
         }
     }
 }

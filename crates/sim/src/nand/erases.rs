@@ -41,6 +41,23 @@ impl EraseHistogram {
         self.blocks_at[place] += blocks;
     }
 
+    /// Counts the blocks of another histogram too.
+    pub fn merge(&mut self, other: &Self) {
+        let (Some(&first), Some(&last)) = (other.blocks_at.front(), other.blocks_at.back()) else {
+            return;
+        };
+        // The ends make place for the counts between them.
+        let from = other.lowest;
+        self.add(from, first);
+        if other.blocks_at.len() > 1 {
+            self.add(other.highest(), last);
+        }
+        let start = (from - self.lowest) as usize;
+        let between = 1..other.blocks_at.len().max(2) - 1;
+        let own = self.blocks_at.range_mut(start + 1..start + between.end);
+        own.zip(other.blocks_at.range(between)).for_each(|(own, blocks)| *own += blocks);
+    }
+
     /// A block that had this count has one more.
     pub fn erased(&mut self, count: u32) {
         self.add(count + 1, 1);
@@ -85,6 +102,23 @@ impl EraseHistogram {
 mod tests {
     use super::*;
     use crate::rng::Rng;
+
+    #[test]
+    fn merged_histograms_are_that_of_all_counts() {
+        let mut rng = Rng::stream(2, "histogram");
+        for _ in 0..200 {
+            let (mut merged, mut all) = (EraseHistogram::default(), Vec::new());
+            for _ in 0..rng.below(5) {
+                let base = rng.below(20) as u32;
+                let counts: Vec<u32> =
+                    (0..rng.below(6)).map(|_| base + rng.below(9) as u32).collect();
+                merged.merge(&EraseHistogram::of(counts.iter().copied()));
+                all.extend(counts);
+            }
+            let expected = EraseHistogram::of(all.into_iter());
+            assert!(merged.iter().eq(expected.iter()), "{merged:?}, expected {expected:?}");
+        }
+    }
 
     #[test]
     fn the_histogram_is_that_of_the_counts() {

@@ -246,9 +246,7 @@ impl Media {
     /// Erase counts of all good blocks.
     pub fn wear(&self) -> EraseHistogram {
         let mut all = EraseHistogram::default();
-        for (count, blocks) in self.wear.iter().flat_map(EraseHistogram::iter) {
-            all.add(count, blocks);
-        }
+        self.wear.iter().for_each(|of_die| all.merge(of_die));
         all
     }
 

@@ -4,6 +4,7 @@ use crate::drive::Drive;
 use crate::op::{HostCommand, HostOp};
 use crate::timed::{expect_read, TimedStage};
 use crate::units::Ns;
+use crate::untimed::PageList;
 use crate::workload::{Admission, Load};
 
 /// Commands that an untimed stage takes at once, and that are drawn ahead.
@@ -51,8 +52,9 @@ pub(crate) struct Feed {
     /// Commands drawn ahead, and the first that was not used yet.
     pub(crate) batch: Vec<HostCommand>,
     pub(crate) batch_next: usize,
-    /// Pages of writes that were drawn without their commands; kept for its memory.
-    pub(crate) lpns: Vec<u32>,
+    /// Pages of writes that were drawn without their commands: those to write, and those behind
+    /// them, if they were drawn ahead.
+    pub(crate) lists: [PageList; 2],
     /// The command of an open loop whose arrival is scheduled.
     pub(crate) arriving: Option<HostCommand>,
     /// Nothing further comes.
@@ -71,7 +73,7 @@ impl Feed {
             load,
             batch: Vec::with_capacity(CHUNK),
             batch_next: 0,
-            lpns: Vec::new(),
+            lists: Default::default(),
             arriving: None,
             is_exhausted: false,
             outstanding: 0,

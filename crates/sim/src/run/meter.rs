@@ -50,11 +50,21 @@ pub(super) struct Sampling {
 impl Sampling {
     /// Work of a stage of `total` that the next point needs; `u64::MAX`: none comes.
     fn next_due(&self, total: u64) -> u64 {
-        if total == 0 || self.taken >= self.count {
+        self.due_behind(self.taken, total)
+    }
+
+    /// The same behind a number of points `taken`.
+    fn due_behind(&self, taken: u64, total: u64) -> u64 {
+        if total == 0 || taken >= self.count {
             return u64::MAX;
         }
-        let point = u128::from(self.taken + 1) * u128::from(total);
+        let point = u128::from(taken + 1) * u128::from(total);
         point.div_ceil(u128::from(self.count)) as u64
+    }
+
+    /// Points that are taken at a look when `done` of `total` is issued.
+    fn taken_at(&self, done: u64, total: u64) -> u64 {
+        (u128::from(done) * u128::from(self.count) / u128::from(total)) as u64
     }
 }
 
@@ -162,18 +172,29 @@ impl Meter {
     }
 
     /// Number of writes of `bytes` bytes each before the meter has to look at the drive: a multiple
-    /// of `chunk`, or the rest of the limit.
-    pub(super) fn quiet_writes(&self, drive: &Drive, bytes: u64, chunk: u64) -> u64 {
+    /// of `chunk`, or the rest of the limit. They come behind `coming` ones that are as yet neither
+    /// issued nor looked at, and end at such a look at the latest.
+    pub(super) fn quiet_writes(&self, drive: &Drive, bytes: u64, chunk: u64, coming: u64) -> u64 {
         let Self::Stage(stage) = self else { return chunk };
+        let coming_bytes = coming * bytes;
+        let behind = |total: u64, done: u64| total.saturating_sub(done);
         let left = match stage.limit {
-            Limit::Ios(ios) => ios - stage.issued,
-            Limit::Bytes(total) => (total - stage.issued_bytes).div_ceil(bytes),
-            Limit::WrittenBytes(total) => (total - stage.written_bytes).div_ceil(bytes),
+            Limit::Ios(ios) => behind(ios, stage.issued + coming),
+            Limit::Bytes(all) => behind(all, stage.issued_bytes + coming_bytes).div_ceil(bytes),
+            Limit::WrittenBytes(all) => {
+                behind(all, stage.written_bytes + coming_bytes).div_ceil(bytes)
+            }
             Limit::Time(_) | Limit::Exhausted | Limit::Idle => u64::MAX,
         };
-        let mut due = stage.next_sample(bytes).unwrap_or(u64::MAX);
+        let mut due = stage.next_sample(bytes, coming).unwrap_or(u64::MAX);
         if let Some(watch) = &stage.watch {
-            due = due.min(watch.bytes_left(drive.written_bytes()).div_ceil(bytes));
+            let written = drive.written_bytes();
+            let window = if coming > 0 && watch.bytes_left(written + coming_bytes) == 0 {
+                watch.window_bytes()
+            } else {
+                watch.bytes_left(written + coming_bytes)
+            };
+            due = due.min(window.div_ceil(bytes));
         }
         due.clamp(1, 1 << 40).next_multiple_of(chunk).min(left)
     }
@@ -182,7 +203,7 @@ impl Meter {
     /// not yet written.
     pub(super) fn is_quiet(&self, drive: &Drive, bytes: u64) -> bool {
         let Self::Stage(stage) = self else { return true };
-        stage.next_sample(1) != Some(0)
+        stage.next_sample(1, 0) != Some(0)
             && stage.watch.as_ref().is_none_or(|it| it.bytes_left(drive.written_bytes()) > bytes)
     }
 
@@ -372,12 +393,16 @@ impl StageMeter {
         Some(sampling.series)
     }
 
-    /// Number of writes of `bytes` bytes each before the next sample is due.
-    fn next_sample(&self, bytes: u64) -> Option<u64> {
+    /// Number of writes of `bytes` bytes each before the next sample is due, behind `coming` ones
+    /// and the look that follows these.
+    fn next_sample(&self, bytes: u64, coming: u64) -> Option<u64> {
         let (done, total) = self.extent(Ns(0));
         let sampling = self.sampling.as_ref().filter(|it| total > 0 && it.taken < it.count)?;
-        let left = sampling.next_due(total).saturating_sub(done);
-        Some(if matches!(self.limit, Limit::Ios(_)) { left } else { left.div_ceil(bytes) })
+        let unit = if matches!(self.limit, Limit::Ios(_)) { 1 } else { bytes };
+        let done = done + coming * unit;
+        let taken = if coming > 0 { sampling.taken_at(done, total) } else { sampling.taken };
+        let left = sampling.due_behind(taken, total).saturating_sub(done);
+        Some(left.div_ceil(unit))
     }
 
     /// Takes a point of the series if it is due.
@@ -390,8 +415,7 @@ impl StageMeter {
             return;
         }
         if done >= sampling.next_due(total) {
-            sampling.taken =
-                (u128::from(done) * u128::from(sampling.count) / u128::from(total)) as u64;
+            sampling.taken = sampling.taken_at(done, total);
             sampling.series.sample(drive, timed);
         }
         sampling.due = sampling.next_due(total);

@@ -15,6 +15,7 @@ use crate::drive::{aim_trim, Drive};
 use crate::op::{HostCommand, HostOp};
 use crate::timed::{Step, TimedStage};
 use crate::units::{Ns, SECTOR_BYTES};
+use crate::untimed::{Crew, PageList};
 use crate::workload::Admission;
 
 /// Events between two looks at the operation counts: an event is cheap compared with a look.
@@ -61,7 +62,7 @@ impl Runner {
     /// `events_max` events, or until a batch of rows is full; true when nothing is left to do.
     pub(super) fn advance(&mut self, drive: &mut Drive, goal: u64, events_max: u64) -> bool {
         let Some(stage) = self.stage.as_deref_mut() else {
-            return self.hosts.advance_instant(drive);
+            return self.hosts.advance_untimed(drive, goal);
         };
         if !self.is_begun {
             self.is_begun = true;
@@ -165,23 +166,38 @@ impl Hosts {
         Some(place)
     }
 
+    /// Carries out commands without time until the drive has done `goal` operations; true when
+    /// nothing is left to do. Threads that help do not outlive it, so that none sleeps in a process
+    /// that forks.
+    #[inline(never)] // inlined next to the timed loop it costs 1 % more instructions
+    fn advance_untimed(&mut self, drive: &mut Drive, goal: u64) -> bool {
+        let mut crew = Crew::default();
+        loop {
+            if self.advance_instant(drive, &mut crew) {
+                return true;
+            }
+            if drive.work_done() >= goal {
+                return false;
+            }
+        }
+    }
+
     /// Carries out commands without time: one chunk, or all up to the meter's next look; true when
     /// nothing is left to do.
-    #[inline(never)] // inlined next to the timed loop it costs 1 % more instructions
-    fn advance_instant(&mut self, drive: &mut Drive) -> bool {
+    fn advance_instant(&mut self, drive: &mut Drive, crew: &mut Crew) -> bool {
         if !self.is_open(Ns(0)) {
             return true;
         }
         if let Some(sectors) = drive.list_page_sectors() {
             let is_stage = self.meter.stage().is_some();
             if is_stage && self.feeds[0].load.generator.writes_whole_pages(sectors) {
-                return self.advance_pages(drive, sectors);
+                return self.advance_pages(drive, crew, sectors);
             }
         }
         if !self.feeds[0].refill() {
             return true;
         }
-        if let Some(is_over) = self.advance_run(drive) {
+        if let Some(is_over) = self.advance_runs(drive, crew) {
             return is_over;
         }
         let Feed { load, batch, batch_next, .. } = &mut self.feeds[0];
@@ -196,14 +212,26 @@ impl Hosts {
     }
 
     /// The same of writes of one whole page each, without a command for any of them.
-    fn advance_pages(&mut self, drive: &mut Drive, sectors: u32) -> bool {
+    fn advance_pages(&mut self, drive: &mut Drive, crew: &mut Crew, sectors: u32) -> bool {
         let bytes = u64::from(sectors) * SECTOR_BYTES;
-        let quiet = self.meter.quiet_writes(drive, bytes, CHUNK as u64);
-        let count = quiet.min(drive.list_pages_max()) as usize;
-        let Feed { load, lpns, .. } = &mut self.feeds[0];
-        lpns.clear();
-        load.generator.fill_pages(lpns, count, sectors);
-        let (done, outcome) = drive.write_pages(lpns);
+        let count_behind = |drive: &Drive, coming: usize| {
+            let quiet = self.meter.quiet_writes(drive, bytes, CHUNK as u64, coming as u64);
+            quiet.min(drive.list_pages_max()) as usize
+        };
+        let Feed { load, lists: [list, ahead], .. } = &mut self.feeds[0];
+        let turns = drive.turns_apart();
+        let mut draw = |list: &mut PageList, count: usize| {
+            list.draw(&mut *load.generator, count, sectors, turns);
+        };
+        std::mem::swap(list, ahead);
+        ahead.clear();
+        if list.lpns().is_empty() {
+            draw(list, count_behind(drive, 0));
+        }
+        let count = list.lpns().len();
+        debug_assert_eq!(count, count_behind(drive, 0), "what was drawn ahead is what comes");
+        let next_count = count_behind(drive, count);
+        let (done, outcome) = drive.write_pages(crew, list, || draw(ahead, next_count));
         // Those behind a refusal count as issued to the end of its chunk.
         let issued = if outcome.is_ok() { count } else { count.min((done / CHUNK + 1) * CHUNK) };
         self.meter.issued_writes(issued as u64, bytes);
@@ -212,34 +240,35 @@ impl Hosts {
         outcome.is_err()
     }
 
-    /// Carries out chunks of consecutive writes as one run, if it is long enough for several
-    /// threads.
-    fn advance_run(&mut self, drive: &mut Drive) -> Option<bool> {
+    /// Carries out chunks of consecutive writes together, if they are enough for several threads. A
+    /// chunk may have two runs, as where a fill comes to the end of the drive.
+    fn advance_runs(&mut self, drive: &mut Drive, crew: &mut Crew) -> Option<bool> {
         let start = self.feeds[0].batch_next;
-        let first_run = drive.run_of(&self.feeds[0].batch[start..])?;
-        if !drive.is_run_for_crew(first_run * RUN_CHUNKS as u64) {
+        let mut pages = drive.pages_of_runs(&self.feeds[0].batch[start..])?;
+        if !drive.are_runs_for_crew(pages * RUN_CHUNKS as u64) {
             return None;
         }
         let Feed { load, batch, batch_next, .. } = &mut self.feeds[0];
+        // Once over the drive, so that no block is erased very often.
+        let logical_pages = u64::from(drive.ftl.figures().logical_pages());
+        let bytes_max = RUN_BYTES.min(logical_pages * drive.geometry.page_bytes);
         let mut bytes = 0;
-        while *batch_next - start < RUN_CHUNKS * CHUNK && bytes < RUN_BYTES {
-            if *batch_next == batch.len() && self.meter.is_open(Ns(0)) {
-                load.generator.fill(batch, CHUNK);
-            }
-            // Behind the last of those taken.
-            let from = start.max(batch_next.saturating_sub(1));
-            if *batch_next == batch.len() || drive.run_of(&batch[from..]).is_none() {
-                break;
-            }
+        loop {
             let count = self.meter.take(&batch[*batch_next..]);
             *batch_next += count;
-            let (first, last) = (&batch[start], &batch[*batch_next - 1]);
-            bytes = (last.sector - first.sector) * SECTOR_BYTES + last.bytes();
-            if *batch_next < batch.len() || !self.meter.is_quiet(drive, bytes) {
+            bytes += pages * drive.geometry.page_bytes;
+            let is_full = *batch_next - start >= RUN_CHUNKS * CHUNK || bytes >= bytes_max;
+            let is_due = *batch_next < batch.len() || !self.meter.is_quiet(drive, bytes);
+            if is_full || is_due || !self.meter.is_open(Ns(0)) {
                 break;
             }
+            load.generator.fill(batch, CHUNK);
+            match drive.pages_of_runs(&batch[*batch_next..]) {
+                Some(more) => pages = more,
+                None => break,
+            }
         }
-        let outcome = drive.write_run(&batch[start..*batch_next]);
+        let outcome = drive.write_runs(crew, &batch[start..*batch_next]);
         drive.is_worn_out |= outcome.is_err();
         self.meter.note(drive, None);
         Some(outcome.is_err())

@@ -31,6 +31,11 @@ impl SteadyWatch {
         self.rule.window_bytes.max(1).saturating_sub(written)
     }
 
+    /// Host bytes of a window.
+    pub(crate) fn window_bytes(&self) -> u64 {
+        self.rule.window_bytes.max(1)
+    }
+
     /// Notes new totals; when WAF is steady, its mean over the windows that agree.
     pub(crate) fn note(&mut self, host_bytes: u64, nand_bytes: u64) -> Option<f64> {
         let (host_start, nand_start) = self.window_start;

@@ -11,13 +11,7 @@ use crate::nand::{CellMode, Media};
 use crate::op::{HostCommand, HostOp, Source};
 use crate::reads::{BlockRead, PageTypes, ReadErrors};
 use crate::striping::DieRun;
-use crate::units::{BlockId, DieId, Lpn, Ppn, SECTOR_BYTES};
-
-/// Pages of a list that stay in the first caches of the machine.
-const LIST_PAGES: u64 = 4096;
-
-/// Pages of a list that goes to the dies apart: some milliseconds of work.
-const CREW_PAGES: u64 = 1 << 16;
+use crate::units::{BlockId, DieId, Lpn, Ppn};
 
 /// Counts the reads of an untimed executor.
 pub(crate) trait Reader {
@@ -199,72 +193,6 @@ impl Front<'_> {
 }
 
 impl Drive {
-    /// Sectors of a page, if writes of whole pages may come as a list of pages: in a drive without
-    /// caches whose pages take turns on the dies.
-    pub(crate) fn list_page_sectors(&self) -> Option<u32> {
-        (self.is_plain() && self.ftl.traits().turns.is_some())
-            .then_some((self.geometry.page_bytes / SECTOR_BYTES) as u32)
-    }
-
-    /// Largest number of pages of a list.
-    pub(crate) fn list_pages_max(&self) -> u64 {
-        if self.ftl.traits().is_separable {
-            CREW_PAGES
-        } else {
-            LIST_PAGES
-        }
-    }
-
-    /// Writes whole pages in order, without time; returns how many were written, and why not all.
-    pub(crate) fn write_pages(&mut self, lpns: &[u32]) -> (usize, Result<(), NoRoom>) {
-        let before = self.host_programs();
-        let together = self.is_list_for_crew(lpns).then(|| self.write_list_together(lpns));
-        let written = (self.host_programs() - before) as usize;
-        let (mut front, media, errors) = self.split();
-        let (done, outcome) = match together {
-            Some(outcome) => (written, outcome),
-            None => front.ftl.write_list(&mut Instant { media, reader: errors }, lpns),
-        };
-        front.count_singles(HostOp::Write, done as u64);
-        if outcome.is_err() {
-            front.count_refused_single();
-        }
-        (done, outcome)
-    }
-
-    fn host_programs(&self) -> u64 {
-        self.ftl.figures().counters().programs[Source::Host as usize]
-    }
-
-    /// The pages of commands that write whole pages, each behind the last, in a drive that takes
-    /// lists of pages; `None` of others.
-    pub(crate) fn run_of(&mut self, commands: &[HostCommand]) -> Option<u64> {
-        if commands.is_empty() || self.ftl.traits().turns.is_none() {
-            return None;
-        }
-        let (pages, count) = self.split().0.run_length(commands);
-        (count == commands.len()).then_some(u64::from(pages))
-    }
-
-    /// Carries out writes that [`Drive::run_of`] found to be a run.
-    ///
-    /// # Errors
-    /// [`NoRoom::WornOut`] when a die found no room.
-    pub(crate) fn write_run(&mut self, commands: &[HostCommand]) -> Result<(), NoRoom> {
-        let (Some(first), Some(last)) = (commands.first(), commands.last()) else { return Ok(()) };
-        let sectors = last.sector + u64::from(last.sector_count) - first.sector;
-        let pages = sectors * SECTOR_BYTES / self.geometry.page_bytes;
-        if !self.is_run_for_crew(pages) {
-            let (mut front, media, errors) = self.split();
-            return front.apply_run(&mut Instant { media, reader: errors }, commands, pages as u32);
-        }
-        let before = self.host_programs();
-        let outcome = self.write_run_together(self.first_page(first), pages as u32);
-        let written = self.host_programs() - before;
-        self.split().0.count_run(commands.len() as u64, pages, written);
-        outcome
-    }
-
     /// Carries out commands in order, without time; `retarget` redraws trims that hit nothing.
     ///
     /// # Errors

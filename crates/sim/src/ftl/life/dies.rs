@@ -4,8 +4,6 @@
 //! add up and the clock of host writes, which each write brings along. So the dies may work in any
 //! order, and at the same time, with the same result.
 
-use std::ops::Range;
-
 use crate::ftl::books::Books;
 use crate::ftl::map::Map;
 use crate::ftl::pool::Pool;
@@ -16,13 +14,14 @@ use crate::op::Source;
 use crate::striping::{DieRun, Turns};
 use crate::units::Lpn;
 
-/// Erases of one block that a run of consecutive pages may cost: it passes each block once.
+/// Erases of one block that runs of consecutive pages may cost: they pass each block three times at
+/// most.
 const ERASES_OF_RUN: u64 = 64;
 /// A write amplification that a drive under writes of any kind may have.
 const WAF_MAX: u64 = 16;
 
-/// Writes of the host that are dealt to neighbouring dies.
-#[derive(Debug)]
+/// Writes of the host that are dealt to the dies.
+#[derive(Debug, Default)]
 pub struct Dealt {
     lpns: Vec<u32>,
     turns: Vec<u32>,
@@ -38,45 +37,48 @@ pub struct DieList<'a> {
 }
 
 impl Dealt {
-    /// Deals pages that are written in order to these dies, and leaves out those of other dies.
-    pub fn new(dies: Range<u32>, lpns: &[u32], turns: Turns) -> Self {
-        let counts = counts_of_dies(lpns, turns);
-        let here = dies.len();
-        let mut starts = vec![0; here + 1];
-        for (index, die) in dies.clone().enumerate() {
-            starts[index + 1] = starts[index] + counts[die as usize];
+    /// Deals pages that are written in order, in place of those dealt before.
+    pub fn deal(&mut self, lpns: &[u32], turns: Turns) {
+        let Self { lpns: own, turns: own_turns, starts } = self;
+        starts.clear();
+        starts.resize(turns.dies() as usize + 1, 0);
+        for &lpn in lpns {
+            starts[turns.die(lpn) as usize + 1] += 1;
         }
-        // Without a branch: pages of other dies go to one place behind all others and overwrite
-        // each other there.
+        for die in 1..starts.len() {
+            starts[die] += starts[die - 1];
+        }
+        own.resize(lpns.len(), 0);
+        own_turns.resize(lpns.len(), 0);
         let mut next = starts.clone();
-        let mut dealt =
-            Self { lpns: vec![0; next[here] + 1], turns: vec![0; next[here] + 1], starts };
         for (&lpn, turn) in lpns.iter().zip(0..) {
-            let index = (turns.die(lpn).wrapping_sub(dies.start) as usize).min(here);
-            let place = next[index];
-            dealt.lpns[place] = lpn;
-            dealt.turns[place] = turn;
-            next[index] += usize::from(index < here);
+            let place = &mut next[turns.die(lpn) as usize];
+            own[*place] = lpn;
+            own_turns[*place] = turn;
+            *place += 1;
         }
-        dealt
     }
 
-    /// The writes of each die, in order.
-    pub fn lists(&self) -> impl Iterator<Item = DieList<'_>> {
-        self.starts.windows(2).map(|ends| {
-            let range = ends[0]..ends[1];
-            DieList { lpns: &self.lpns[range.clone()], turns: &self.turns[range] }
-        })
+    /// Takes all writes out.
+    pub fn clear(&mut self) {
+        self.lpns.clear();
     }
-}
 
-/// Number of the pages that belong to each die.
-fn counts_of_dies(lpns: &[u32], turns: Turns) -> Vec<usize> {
-    let mut counts = vec![0; turns.dies() as usize];
-    for &lpn in lpns {
-        counts[turns.die(lpn) as usize] += 1;
+    /// The writes of a die, in order.
+    pub fn list(&self, die: u32) -> DieList<'_> {
+        let range = self.starts[die as usize]..self.starts[die as usize + 1];
+        DieList { lpns: &self.lpns[range.clone()], turns: &self.turns[range] }
     }
-    counts
+
+    /// Writes in all.
+    pub fn count(&self) -> usize {
+        self.lpns.len()
+    }
+
+    /// Writes of the busiest die.
+    fn most(&self) -> usize {
+        self.starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0)
+    }
 }
 
 /// One die of the firmware.
@@ -90,6 +92,11 @@ pub struct DieFtl {
 }
 
 impl DieFtl {
+    /// Which of the dies it is.
+    pub fn die(&self) -> u32 {
+        self.die
+    }
+
     /// Writes the pages of a list, for sinks without time.
     ///
     /// # Errors
@@ -103,18 +110,20 @@ impl DieFtl {
         self.pool.write_list(&mut self.books, sink, list.lpns, clock).1
     }
 
-    /// Writes those of `count` consecutive pages from `first` on that belong to this die.
+    /// Writes those of `count` consecutive pages from `first` on that belong to this die, behind
+    /// `before` other host writes of the drive.
     ///
     /// # Errors
     /// [`NoRoom`] when the die has no room left.
     pub fn write_run<S: FlashSink>(
         &mut self,
         sink: &mut S,
+        before: u64,
         first: Lpn,
         count: u32,
     ) -> Result<(), NoRoom> {
         let run = DieRun::new(self.turns, self.die, first, count);
-        let start = self.start;
+        let start = self.start + before;
         let clock = |lpn: Lpn| start + u64::from(lpn.0 - first.0);
         if self.pool.log.placement.splits(Source::Host) {
             let mut lpns = vec![0; run.count as usize];
@@ -127,24 +136,22 @@ impl DieFtl {
 }
 
 impl Ftl {
-    /// Whether the dies may work apart for a list of pages, or for a run of consecutive ones: they
-    /// share nothing, and none comes near the end of its life, which would end the work in the
+    /// Whether the dies may work apart for pages that were dealt, or for a run of consecutive ones:
+    /// they share nothing, and none comes near the end of its life, which would end the work in the
     /// middle.
-    pub fn may_split(&self, media: &Media, list: Option<&[u32]>) -> bool {
+    pub fn may_split(&self, media: &Media, dealt: Option<&Dealt>) -> bool {
         let pool = &self.pools[0]; // all have the same limits
         let slc_limit = pool.log.slc.as_ref().map_or(u32::MAX, |cache| cache.worn_limit);
         let limit = pool.wear.limit.min(slc_limit);
-        let erases = || list.map_or(ERASES_OF_RUN, |lpns| self.erases_of_list(lpns));
+        let erases = || dealt.map_or(ERASES_OF_RUN, |dealt| self.erases_of(dealt));
         let is_far = || u64::from(media.erase_count_max()) + erases() < u64::from(limit);
         self.traits.is_separable && pool.log.failures.is_none() && (limit == u32::MAX || is_far())
     }
 
-    /// Erases of a block that a list of pages may cost: as if all collections of the busiest die
-    /// took the same one.
-    fn erases_of_list(&self, lpns: &[u32]) -> u64 {
-        let counts = counts_of_dies(lpns, self.turns());
-        let most = counts.into_iter().max().unwrap_or(0) as u64;
-        ERASES_OF_RUN + WAF_MAX * most / u64::from(self.geometry.pages_per_block)
+    /// Erases of a block that these writes may cost: as if all collections of the busiest die took
+    /// the same one.
+    fn erases_of(&self, dealt: &Dealt) -> u64 {
+        ERASES_OF_RUN + WAF_MAX * dealt.most() as u64 / u64::from(self.geometry.pages_per_block)
     }
 
     fn turns(&self) -> Turns {
