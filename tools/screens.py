@@ -50,6 +50,11 @@ LIVE = {"run": "benchmark", "device": "tlc_standard", "workload": "W2", "values"
 }, "vary": [["ftl.gc_policy", "greedy, random, fifo"], ["ftl.over_provisioning_pct", "0.1:0.4:7"]],
     "seeds": "3", "seed": "1", "name": "policies"}  # fmt: skip
 # On the page that renews itself: enough points of the sweep in progress.
+NAMED = """folder => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode())
+    texts.currentNode.data = texts.currentNode.data.replaceAll(folder, 'lab');
+}"""
 IS_MET = "() => / (1[2-9]|[2-5][0-9]) of 63/.test(document.body.innerText)"
 
 
@@ -110,7 +115,7 @@ def served(folder: Path) -> Iterator[str]:
             process.terminate()
 
 
-def taken(page: Page, path: Path) -> None:
+def taken(page: Page, folder: Path, path: Path) -> None:
     """Save the first screen of a page with its figures drawn, in few colours."""
     from PIL import Image
 
@@ -124,7 +129,7 @@ def taken(page: Page, path: Path) -> None:
         page.evaluate("scrollTo(0, 0)")
         page.wait_for_timeout(600)
     # The folder of the store is another one each time.
-    page.evaluate("document.querySelector('.foot code').textContent = 'kept'")
+    page.evaluate(NAMED, str(folder))
     shot = Image.open(io.BytesIO(page.screenshot()))
     few = shot.convert("RGB").quantize(COLOURS, method=Image.Quantize.FASTOCTREE)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +173,7 @@ def main() -> None:
                 if not given.names or name in given.names:
                     page.set_viewport_size({"width": width, "height": HEIGHT})
                     page.goto(url + path)
-                    taken(page, given.out / f"ui-{name}.png")
+                    taken(page, folder, given.out / f"ui-{name}.png")
             started.close()
 
 

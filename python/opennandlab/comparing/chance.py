@@ -44,8 +44,8 @@ class Noise:
         """Which differences are coloured, as a sentence."""
         if self.ratios:
             return (
-                f"Coloured is what differs by more than chance (5 % level), by the spread over "
-                f"{self.seeds} runs of these settings with other seeds."
+                f"Coloured: best and worst, where they differ by more than chance (5 % level), by "
+                f"the spread over {self.seeds} runs of these settings with other seeds."
             )
         return (
             f"The store has no other seeds of these settings, so it is not known what is chance: "
