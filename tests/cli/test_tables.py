@@ -128,6 +128,16 @@ def test_cells_that_are_missing_are_empty() -> None:
     assert drawn(table, 80)[2:] == ["1    │  114.29 │  0.20", "64   │ 7314.29 │      "]
 
 
+def test_a_table_without_heads_keeps_the_names_of_its_rows() -> None:
+    digest = "f75a0c17e1bcfc020c200c0ac44b2323" * 2
+    rows = [("device.ecc.code.source_sha256", digest), ("device.ecc.algorithm", "bch")]
+    lines = drawn(Grid(("", ""), rows, left=(0, 1), is_plain=True), 80)
+    assert [line.split(maxsplit=1)[0] for line in lines if line[0] != " "] == [
+        "device.ecc.code.source_sha256", "device.ecc.algorithm"
+    ]  # fmt: skip
+    assert "".join(line[31:] for line in lines[:2]).replace(" ", "") == digest
+
+
 def test_a_number_wider_than_the_terminal_is_printed_whole() -> None:
     table = plain_table(["what", "count"], [["bytes", "123 456 789 012 345 678"]])
     assert any("123 456 789 012 345 678" in line for line in drawn(table, 12))

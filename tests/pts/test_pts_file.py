@@ -181,7 +181,8 @@ def test_every_test_on_a_gibibyte(tmp_path):
             target.close()
             target.path.unlink()  # type: ignore[attr-defined]
 
-    names = [name for name, test in TESTS.items() if not test.kinds]
+    # `rwsw` asks for a capture.
+    names = [name for name, test in TESTS.items() if not test.kinds and name != "rwsw"]
     # The longest first, so that none is left over at the end.
     names.sort(key=lambda name: name not in {"iops", "ecw", "dirth", "surface", "hir"})
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -105,6 +105,7 @@ def test_the_command(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert len(document["points"]) == 2 * 12 * 5
     assert all(abs(row["normalised"] / row["units"] - 1) < 0.005 for row in document["rms"])
+    assert document.pop("schema") == "opennandlab.cli.theory.scaling/1"
     assert json.loads((tmp_path / "out" / "scaling.json").read_text()) == document
     for wrong, said in (
         (["--link", "sata2"], "--link"),

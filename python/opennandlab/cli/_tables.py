@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -91,6 +91,7 @@ class _Column:
     is_left: bool
     styles: Sequence[str | None]
     is_whole: bool = False
+    is_broken: bool = False
 
     @cached_property
     def natural(self) -> int:
@@ -99,6 +100,8 @@ class _Column:
     @cached_property
     def least(self) -> int:
         """The least width at which no word is broken, or no cell of several parts."""
+        if self.is_broken:
+            return min(self.natural, TEXT_MIN)
         if self.is_whole:
             return max(_word_width(self.head), *map(_width, self.cells))
         return max(_word_width(self.head), *map(_least, self.cells), 0)
@@ -215,7 +218,11 @@ class Grid:
         whole = self._fitted(self._columns, width)
         if whole or not self.lines:
             return [whole or _Block(self._columns, [one.natural for one in self._columns])]
-        across, upright = self._across(width), self._upright(width)
+        upright = self._upright(width)
+        if self.is_plain:
+            # Turned, its rows would lose their names: those are its heads, which are not drawn.
+            return upright or [self._squeezed(width)]
+        across = self._across(width)
         if across and (not upright or len(across) == 1 or _height(across) < _height(upright)):
             return across
         return upright or self._listed(width)
@@ -236,6 +243,11 @@ class Grid:
             step = max(1, widths[first] - max(next_width, columns[first].least))
             widths[first] -= min(step, over)
         return _Block(columns, widths)
+
+    def _squeezed(self, width: int) -> _Block:
+        """Return all columns next to each other; words are broken, numbers stay whole."""
+        narrow = [replace(one, is_broken=True) for one in self._columns]
+        return self._fitted(narrow, width) or _Block(narrow, [one.least for one in narrow])
 
     def _upright(self, width: int) -> list[_Block] | None:
         """Return blocks of columns, each with the labels; None where one does not fit."""
