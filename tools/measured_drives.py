@@ -120,7 +120,7 @@ def _loads() -> Drawing:
             measured = [it.us["read", key] for it in below]
             lines += pair(f"{name} of reads, measured", x, measured, seen, place)
         return plot(
-            f"{SOLIDIGM.title}: reads beside writes", Axis("writes per second, thousands"),
+            f"{SOLIDIGM.title}: reads during writes", Axis("writes per second, thousands"),
             Axis("latency, µs", zero=True), lines,
         )  # fmt: skip
 

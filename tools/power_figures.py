@@ -46,7 +46,7 @@ def program(path: Path) -> None:
         Axis("share of the program that was done"),
         Axis("raw bit error rate", "log"),
         (
-            *band("the page under way", [under_way(share) for share in shares], 0),
+            *band("the page in progress", [under_way(share) for share in shares], 0),
             *band("an earlier page of its wordline", [earlier(share) for share in shares], 1),
         ),
         marks=(Mark("y", CORRECTABLE_RBER, "the code corrects below"),),
