@@ -60,7 +60,7 @@ int main(void)
     refuses("{\"page_bytes\": 0}", NULL, "page_bytes: 0 is out of range");
     refuses("{\"colour\": 1}", NULL, "unknown field `colour`");
     refuses("{", NULL, "EOF");
-    refuses("\xff", NULL, "options: is no UTF-8");
+    refuses("\xff", NULL, "options: is not UTF-8");
     refuses("{\"oob_bytes\": 40}", NULL, "53 in all");
     refuses("{\"bad_share\": -0.5}", NULL, "bad_share: -0.5 is out of range");
     refuses(NULL, "none.bin", "image: none.bin: ");
