@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,15 @@ class History:
         self.names += [str(step["kind"]) for step in job["precondition"]]
         self.names += [] if isinstance(job, Steps) else [str(job["name"])]
         self.is_filled = self.is_filled or fills(job.to_dict())
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Note a job that does not end: the drive is in another state than after a whole one."""
+        try:
+            yield
+        except BaseException:
+            self.names.append("interrupted")
+            raise
 
     def add_idle(self) -> None:
         """Note a time without commands."""

@@ -87,8 +87,7 @@ class Simulation:
         Args:
             path: The image.
             seed: Seed of what is drawn at random from now on.
-            gc_policy: The policy of your own that the drive had, where its name does not lead to
-                it. What it had noted is not in the image.
+            gc_policy: The policy of your own that it had, if not found by name; without its notes.
 
         Raises:
             ConfigError: when it is another policy than that of the image.
@@ -169,9 +168,10 @@ class Simulation:
             self._follow(progress)
 
     def _follow(self, progress: Watcher | None) -> None:
-        for state in iter_run(self._core):
-            if progress is not None:
-                progress(state)
+        with self._history.ending():
+            for state in iter_run(self._core):
+                if progress is not None:
+                    progress(state)
 
     def set_stress(self, **stress: float) -> None:
         """Age the data: pages are read under another stress from now on.
@@ -194,7 +194,7 @@ class Simulation:
         """Return how often the good blocks were erased since the factory.
 
         Raises:
-            BusyError: while a run is under way.
+            BusyError: while a run is in progress.
         """
         with self._exclusive:
             return images.wear_of(self._core)
@@ -236,7 +236,8 @@ class Simulation:
             past = Past(traces.paths, self._history.session(), self._history.is_filled)
             run = Run(self._core, self.device, loaded, seed=self.seed, past=past, watch=watch)
             self._history.add(loaded)
-            return run.measure(progress=progress)
+            with self._history.ending():
+                return run.measure(progress=progress)
 
 
 def _of_image(image: bytes, device: DeviceConfig, seed: int, history: History) -> Simulation:
@@ -287,8 +288,7 @@ class Run:
         self._watch = watch
         self.device = device
         self.seed = seed
-        # Where one is replayed.
-        self.trace: _core.Trace | None = None
+        self.trace: _core.Trace | None = None  # if one is replayed
         self.traces: TenantTraces | None = None
         self.names = {
             "device_name": device.name, "workload_name": workload.name, **past.paths,

@@ -461,13 +461,15 @@ impl Front<'_> {
         outcome
     }
 
-    /// Counts commands that were carried out as a run and wrote `written` of `pages` pages.
+    /// Counts commands that were carried out as a run and wrote `written` of `pages` pages. Like
+    /// single writes, it ends at the page that is refused: commands behind that never came.
     pub(crate) fn count_run(&mut self, commands: u64, pages: u64, written: u64) {
-        self.host.commands[1] += commands;
+        let came = pages.min(written + 1);
+        self.host.commands[1] += (commands * came).div_ceil(pages.max(1));
         self.host.sectors[1] += written << self.page_shift;
-        self.host.page_writes += pages;
-        self.host.rejected_pages += pages - written;
-        self.host.refused_page_writes += pages - written;
+        self.host.page_writes += came;
+        self.host.rejected_pages += came - written;
+        self.host.refused_page_writes += came - written;
     }
 
     #[inline]
