@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from test_comparing import Json, entry, result, sealed
 import opennandlab as onl
 from conftest import Cli
 from opennandlab.comparing import side_by_side
+from opennandlab.comparing.standing import standing
 from opennandlab.store import Entry, Store, key_of
 
 
@@ -89,3 +91,18 @@ def test_unlike_things_are_shown_without_a_ranking_and_refused_in_a_sentence(
     assert row.split()[-1] == "0.28"
     assert done.stderr.count("not compared: different over-provisioning") == 1
     assert "comparable are documents of the same over-provisioning" in done.stderr
+
+
+def test_a_sentence_has_numbers_that_were_zero_in_the_first() -> None:
+    """Collections and lost blocks that only the second had were `no difference`."""
+    runs = [
+        onl.benchmark(
+            {"nand": {"channels": 1, "dies_per_channel": 1, "planes_per_die": 1,
+                      "blocks_per_plane": 64, "pages_per_block": 16}},
+            {"pattern": "random", "timed": False, "total": {"drive_writes": writes}},
+        )
+        for writes in (0.5, 1.5)
+    ]  # fmt: skip
+    found = side_by_side(runs, ["few", "many"], force=True)
+    (sentence,) = standing(found, list(found.metrics))
+    assert re.search(r"worse in .*\(0 to \d+\)", sentence), sentence

@@ -144,13 +144,13 @@ def test_a_target_that_no_point_shows_is_not_claimed() -> None:
     [chapter] = report_of_codes(counted.content).chapters
     assert "does not reach a frame error rate of 0.001 at any point" in chapter.reason
     assert chapter.headlines[0].value == "not reached"
-    # Points without an error are bounds: the target is reached there or before.
+    # Points without an error are bounds: the target is reached there or at a worse channel.
     none = ecc.curve("bch:m=8,t=4", "bsc", [1e-5, 2e-2], errors=20, max_frames=20_000,
                      method="monte_carlo")  # fmt: skip
     found = Reach.of(of_curve(none.content), TARGET)
     assert (found.x, found.is_bound) == (1e-5, True)
     assert found.gap.startswith("at most ")
-    assert "or before" in found.text
+    assert "or a worse channel" in found.text
     alone = Curve(ecc.curve("bch:m=8,t=4", "bsc", [2e-2], errors=20).content)
     assert "a frame error rate of" in report_of_codes(alone.content).chapters[0].reason
     assert report_of_codes(alone.content).chapters[0].headlines == ()

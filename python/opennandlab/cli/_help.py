@@ -5,7 +5,7 @@ Run a simulated drive:          a section for each group
   benchmark  Run one workload   whole sentences, wrapped
 Example:
   opennandlab theory waf \     lines that a shell takes as they are
-      --spare-factor 0.0654
+      -c tlc_standard
 ```
 """
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from opennandlab.comparing.model import UnlikeError
     from opennandlab.comparing.side import Side
-    from opennandlab.documents.comparison import Row
 
 # Where no terminal and no COLUMNS says how wide a line may be.
 WIDTH = 100
@@ -106,7 +105,9 @@ def compare(given: CompareOptions) -> None:
 def _refuse(given: CompareOptions, side: "Side", refusal: "UnlikeError") -> NoReturn:
     """Show the numbers without a ranking, then refuse the comparison in a sentence."""
     if not given.as_json and not given.quiet:
-        _show(side, side.every if given.every else side.main, is_refused=True)
+        from opennandlab.comparing.side import unranked
+
+        _show(unranked(side), side.every if given.every else side.main, is_refused=True)
     first, *others = refusal.reasons
     rest = f" (and {len(others)} more above)" if others else ""
     remedy = f"; {refusal.remedy}" if refusal.remedy else ""
@@ -140,8 +141,7 @@ def _show(side: "Side", paths: "Sequence[str]", *, is_refused: bool = False) -> 
     wide = max(shutil.get_terminal_size((WIDTH, 24)).columns, layout.WIDTH_MIN)
     signs = layout.glyphs(sys.stdout.encoding)
     labels = {path: row.label or path for path, row in found.metrics.items()}
-    rows = [(labels[path], _unranked(row) if is_refused else row)
-            for path in paths for row in [found.metrics[path]]]  # fmt: skip
+    rows = [(labels[path], found.metrics[path]) for path in paths]
     screen = layout.Screen(wide, signs, side.family.shows_intervals)
     drawn = layout.table(rows, found.names, found.sources, screen)
     # The refusal, which follows the table, has the first reason.
@@ -170,13 +170,6 @@ def _show(side: "Side", paths: "Sequence[str]", *, is_refused: bool = False) -> 
     if note := layout.chance_note([row for _, row in rows], side.seeds):
         _say(console, signs.plain(note), wide, "dim")
     _show_keys(side, drawn.heads)
-
-
-def _unranked(row: "Row") -> "Row":
-    """Return a row of which nothing is called best or worst."""
-    from msgspec import structs
-
-    return structs.replace(row, better=None, best=None, worst=None)
 
 
 def _show_keys(side: "Side", heads: "Sequence[str]") -> None:

@@ -18,8 +18,7 @@ from opennandlab.cli.options.rows import argument, command, flag
 app = typer.Typer(
     help="Evaluate closed forms: write amplification, block maps, caches, bandwidth, scaling, "
     "queueing, endurance; and examples page by page.",
-    epilog="Example: opennandlab theory waf --policy greedy --pages-per-block 256 "
-    "--spare-factor 0.0654",
+    epilog="Example: opennandlab theory waf -c tlc_standard",
     no_args_is_help=True,
 )
 
@@ -83,7 +82,7 @@ def _usage() -> Iterator[None]:
 
 @command(
     app,
-    example="opennandlab theory waf --policy greedy --pages-per-block 256 --spare-factor 0.0654",
+    example="opennandlab theory waf -c tlc_standard",
 )
 @_usage()
 def waf(given: WafOptions) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import structs
 
 from opennandlab.base.errors import ResultError
 from opennandlab.comparing import families
@@ -155,6 +157,15 @@ def is_drawn(family: Family, documents: Sequence[Any]) -> bool:
 def _has_chance(family: Family, row: Row) -> bool:
     """Return whether small differences in a row are taken for chance."""
     return row.better is not None and not (row.low is not None and family.has_run_intervals)
+
+
+def unranked(side: Side) -> Side:
+    """Return a comparison of which nothing is called best or worst."""
+    metrics = {
+        path: structs.replace(row, better=None, best=None, worst=None)
+        for path, row in side.comparison.metrics.items()
+    }
+    return replace(side, comparison=structs.replace(side.comparison, metrics=metrics))
 
 
 def made(family: Family, subjects: Sequence[Subject], *, force: bool) -> Side:

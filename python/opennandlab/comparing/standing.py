@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
+from opennandlab.base.words import number
 from opennandlab.comparing.rows import may_be_chance
 from opennandlab.comparing.words import change
 from opennandlab.documents.comparison import Comparison, Row
@@ -34,18 +36,21 @@ def _parts(rows: Sequence[Row], place: int) -> Iterator[str]:
     chance = equal = False
     for row in rows:
         first, value, delta = row.values[0], row.values[place], row.delta_pct[place]
-        if delta is None or first is None or value is None:
+        if first is None or value is None:
             continue
-        text = change(first, value, delta)
+        # What was 0 has no change in percent.
+        is_new = delta is None and first != value
+        text = f"{number(first)} to {number(value)}" if is_new else change(first, value, delta or 0)
         if may_be_chance(row, place):
             chance = True
         elif text == "0.0 %":
             equal = True
         else:
-            way = "better" if (delta < 0) == (row.better == "lower") else "worse"
+            way = "better" if (value < first) == (row.better == "lower") else "worse"
             # Behind the last comma of a label is its unit.
             name = (row.label or "").rpartition(", ")[0] or row.label
-            apart[way].append((abs(delta), f"{name} ({text})"))
+            size = math.inf if delta is None else abs(delta)
+            apart[way].append((size, f"{name} ({text})"))
     for way, found in apart.items():
         if found:
             named = [text for _, text in sorted(found, key=lambda one: -one[0])[:NAMED_MAX]]

@@ -70,6 +70,9 @@ def wear_of(drive: _core.Drive) -> DriveWear:
 def is_image(path: Path) -> bool:
     """Whether a file begins as device images do; not that it is whole."""
     try:
+        # A pipe would be waited for.
+        if not path.is_file():
+            return False
         with path.open("rb") as stream:
             return stream.read(len(IMAGE)) == IMAGE
     except OSError:

@@ -216,7 +216,7 @@ class Result:
         >>> import opennandlab as onl
         >>> result = onl.benchmark("tlc_standard", "W1", seed=42)
         >>> result.plot(figure="latency-by-percentile").layout.yaxis.title.text
-        'µs'
+        'latency, µs'
         """
         from opennandlab.reports import drawing, plot
 

@@ -8,6 +8,8 @@ from opennandlab.documents.record import Record
 class DriveWear(Record, frozen=True, kw_only=True):
     """How often the good blocks of a simulated drive were erased since the factory.
 
+    A block is what is erased at once: joined planes, and the members of a superblock, count as one.
+
     Args:
         blocks: Good blocks.
         erase_count_mean: Mean erase count of a good block; None if none is good.

@@ -19,6 +19,8 @@ from opennandlab.reports.model import Cell, Headline, Table
 TARGET = 1e-3
 # Cards of a page of several curves; the table has them all.
 CARDS_MAX = 6
+# Of a point without errors, or the first one: worse channels were not simulated.
+BOUND = " or a worse channel"
 # Points this close are hardly told apart by counted errors.
 NEAR = 0.05
 
@@ -32,8 +34,8 @@ class Reach:
         target: The frame error rate.
         x: The point, RBER or Eb/N0 in dB; None if no point shows it.
         least: The simulated point with the least rate; None if all are bounds.
-        is_bound: Whether the target is reached there or before: that point has no error, or is
-            the worst of all that were simulated.
+        is_bound: Whether the target is reached there or at a worse channel: that point has no
+            error, or is the worst of all that were simulated.
     """
 
     curve: DrawnCurve
@@ -91,12 +93,12 @@ class Reach:
         """The result, as a sentence without its end."""
         rate = f"a frame error rate of {self.target:g}"
         if self.x is None:
-            said = f"{self.curve.name} does not reach {rate} at any point that was simulated"
             if self.least is None:
-                return said
+                return f"{self.curve.name}: too few frames to show whether it reaches {rate}"
+            said = f"{self.curve.name} does not reach {rate} at any point that was simulated"
             return f"{said}: the least rate is {self.least.fer:.2g}, at {self.at(self.least.x)}"
         reached = f"{self.curve.name} reaches {rate} at {self.at(self.x)}"
-        reached += " or before" if self.is_bound else ", between two points that were simulated"
+        reached += BOUND if self.is_bound else ", between two points that were simulated"
         limits = self.limits
         if limits is None:
             return reached
@@ -134,6 +136,10 @@ def lead(found: Sequence[Reach]) -> str:
     target = f"a frame error rate of {found[0].target:g}"
     if not reached:
         return f"No code reaches {target} at a point that was simulated."
+    # A bound cannot be ranked below a point.
+    if any(one.is_bound for one in reached):
+        text = f"{len(reached)} of {len(found)} codes reach {target}"
+        return f"{text}; some by bounds alone, so that none is called best."
     best = max(reached, key=lambda one: (one.x or 0.0) * (1 if one.curve.x == "rber" else -1))
     near = sum(abs((one.x or 0.0) / (best.x or 1.0) - 1.0) < NEAR for one in reached) - 1
     rest = ""
@@ -151,7 +157,11 @@ def headlines(found: Sequence[Reach]) -> tuple[Headline, ...]:
     if len(found) > 1:
         reached = [one for one in found if one.x is not None]
         return tuple(
-            Headline(f"{what}: {one.curve.name}", _written(one.x or 0.0, is_rber=is_rber), unit)
+            Headline(
+                f"{what}: {one.curve.name}{BOUND * one.is_bound}",
+                _written(one.x or 0.0, is_rber=is_rber),
+                unit,
+            )
             for one in reached[:CARDS_MAX]
         )
     [one] = found
@@ -159,9 +169,9 @@ def headlines(found: Sequence[Reach]) -> tuple[Headline, ...]:
         return ()
     name = f"{what} at a frame error rate of {one.target:g}"
     cards = [
-        Headline(name, "not reached")
+        Headline(name, "not reached" if one.least else "not known")
         if one.x is None
-        else Headline(name + " or before" * one.is_bound, _written(one.x, is_rber=is_rber), unit)
+        else Headline(name + BOUND * one.is_bound, _written(one.x, is_rber=is_rber), unit)
     ]
     limits, document = one.limits, one.curve.document
     if limits is not None and document is not None:
@@ -195,11 +205,12 @@ def table(found: Sequence[Reach]) -> Table:
     what = "RBER" if is_rber else "Eb/N0, dB"
     rows: list[tuple[Cell, ...]] = []
     for one in found:
-        x = "not reached" if one.x is None else _written(one.x, is_rber=is_rber)
+        missed = "not reached" if one.least else "not known"
+        x = missed if one.x is None else _written(one.x, is_rber=is_rber)
         limits, document = one.limits, one.curve.document
         rows.append((
             one.curve.name, None if document is None else float(document.rate),
-            f"{x} or before" if one.is_bound else x,
+            f"{x}{BOUND}" if one.is_bound else x,
             None if limits is None else _written(limits.capacity_x, is_rber=is_rber),
             one.gap or None,
         ))  # fmt: skip

@@ -30,7 +30,10 @@ def report(name: str, device: Mapping[str, Any], wear: DriveWear) -> Report:
         headlines=headlines(wear, rated),
         sections=(Section("wear", "Erase counts", items),), test="wear",
     )  # fmt: skip
-    lead = "How often the blocks of a simulated drive were erased since the factory."
+    lead = (
+        "How often the blocks of a simulated drive were erased since the factory. Blocks that are "
+        "erased together, of joined planes or of a superblock, count as one."
+    )
     return Report(f"Wear of {name}", lead, (chapter,), (), "", "device image")
 
 

@@ -22,7 +22,7 @@ from opennandlab.base.words import number
 from opennandlab.comparing import chance
 from opennandlab.comparing import page as side_page
 from opennandlab.comparing.opening import points as subjects_of
-from opennandlab.comparing.side import Side, made
+from opennandlab.comparing.side import Side, made, unranked
 from opennandlab.core.config import PRESETS, device_presets, workload_presets
 from opennandlab.core.own import texts
 from opennandlab.reports.figure import static
@@ -221,7 +221,7 @@ def compare(store: Store, keys: list[str], *, every: bool) -> dict[str, Any]:
         # Unlike things are shown too, with the objections above.
         side: Side = made(family, subjects, force=True)
         found = chance.noise(store, entries, list(side.comparison.metrics))
-        side = chance.without(side, found)
+        side = chance.without(side, found) if side.comparison.like else unranked(side)
     except (StoreError, ResultError, DocumentError) as error:
         return values | {"problem": str(error)}
     report = side_page.report(side, side.every if every else side.main)
