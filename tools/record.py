@@ -56,7 +56,7 @@ Simulated time does not depend on the machine, so the command of a row gives a d
 digest of that row: SHA-256 of all but program, machine, date and wall time. These are in
 [record.json](record.json) for each document, and the digest in full. To a command belongs where its
 document goes: `--output FILE` for `benchmark`, `--output DIR` for `pts`, `--json` for `validate`.
-The last column has the wall time in seconds, beside whatever else the machine did.
+The last column has the wall time in seconds, next to whatever else the machine did.
 
     make record                  # make all anew; a few minutes
     make record ONLY='pts/*'     # a part of them

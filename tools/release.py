@@ -214,7 +214,9 @@ def refusal(asked: argparse.Namespace, *, is_dirty: bool) -> str | None:
     if asked.out.exists() and any(asked.out.iterdir()):
         return f"{asked.out} is not empty; give another folder by --out"
     if asked.counts is not None and not asked.counts.is_file():
-        return f"--counts {asked.counts} is no file; accepted: a training.profdata of this script"
+        return (
+            f"--counts {asked.counts} is not a file; accepted: a training.profdata of this script"
+        )
     return None
 
 

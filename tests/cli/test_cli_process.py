@@ -119,7 +119,7 @@ def interrupted(
         text=True,
     ) as process:
         assert process.stderr is not None
-        while not re.search("3/3 .*M I/O" if jobs else "M I/O", process.stderr.readline()):
+        while not re.search("stage 3 of 3.*M I/O" if jobs else "M I/O", process.stderr.readline()):
             assert process.poll() is None
         process.send_signal(number)
         process.send_signal(number)  # pressed again, in doubt

@@ -302,7 +302,7 @@ def test_a_run_into_its_own_file_that_is_cut_says_how_it_goes_on(inside: Cli, mo
         (("--target", "sim:small.yaml", "--ss-max-rounds", "4"), 2, "accepted: 5 to 100"),
         (("--target", "sim:small.yaml", "--ar-amount", "much"), 2, "KiB"),
         (("--target", "sim:small.yaml", "--resume"), 2, "--output"),
-        (("--target", "sim:small.yaml", "--ar-segments", "8"), 2, "beside --ar-amount"),
+        (("--target", "sim:small.yaml", "--ar-segments", "8"), 2, "together with --ar-amount"),
         (("--target", "sim:small.yaml", "--queue-depth", "1000000"), 2, "1000000 is out of range"),
         (("--target", "sim:small.yaml", "--vary", "colour=1,2"), 2, "cannot be varied"),
         (("--target", "sim:small.yaml", "--vary", "threads"), 2, "KEY=VALUE,VALUE"),

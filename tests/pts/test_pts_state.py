@@ -121,7 +121,7 @@ def test_the_command_takes_varies_and_resumes_states(cli: Cli, tmp_path: Path) -
             "pts", "latency", "--target", target, "--state", "eol", "--time-base", "smoke"
         )
         assert refused.returncode == 2
-        assert "state: is of" in refused.stderr
+        assert "state: is for" in refused.stderr
 
 
 def test_several_states_give_the_ratios_of_each_to_the_first(cli: Cli, folder: Path) -> None:

@@ -168,7 +168,7 @@ def test_the_command_draws_tables_of_80_columns() -> None:
         (("--set", "program=two_step"), "foggy_fine"),
         (("--set", "tail.student=1"), "2.1 to 1000"),
         (("--set", "randomizer=none"), "randomiser"),
-        (("--set", "blocks=4"), "left out"),
+        (("--set", "blocks=4"), "omitted"),
         (("--pe", "-1"), "0 to"),
         (("--temperature-c", "500"), "-55 to 200"),
         (("--data", "noise"), "zeros"),

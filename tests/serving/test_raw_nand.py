@@ -442,7 +442,7 @@ def test_errors_of_cells_are_those_of_their_states() -> None:
     [
         ({"cells": {}}, "reliability states"),
         ({"cells": {}, "reliability": "weibull"}, "reliability states"),
-        ({"cells": {"blocks": 4}, "reliability": {"kind": "states"}}, "left out"),
+        ({"cells": {"blocks": 4}, "reliability": {"kind": "states"}}, "omitted"),
         ({"cells": {"program": "two_step"}, "reliability": {"kind": "states"}}, "foggy_fine"),
     ],
 )

@@ -308,7 +308,7 @@ def test_noise_is_not_coloured(asked: Any, store: Path) -> None:
     assert 'class="best"' not in text
     assert 'class="worst"' not in text
     assert "Against the first" in text
-    assert "differs by more than chance" in text
+    assert "differ by more than chance" in text
     assert "Against the first" in asked.get(f"/compare?key={one}&key={other}").text
 
 
