@@ -124,7 +124,7 @@ ENTRIES: list[Entry] = [
         WEAR,
     ),
     _run("W2-mlc-enterprise", "W2 on MLC-enterprise", "-w W2 -c mlc_enterprise", WAF),
-    _cells("published", "client drive and drives of 2009 beside two tutorials", "published"),
+    _cells("published", "client drive and drives of 2009 next to two tutorials", "published"),
     _cells("client_sata_2013", "client SATA drive of 2013", "presets --case 'client_sata_2013-*'"),
     _cells("emmc_16gb", "eMMC, 16 GB", "presets --case 'emmc_16gb-*'"),
     _cells("sata_b_2009", "SATA-B of 2009", "presets --case 'sata_b_2009-*'"),
