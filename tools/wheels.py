@@ -33,7 +33,8 @@ MATURIN = (sys.executable, "-m", "maturin")
 BETWEEN = "\x1f"
 GLIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 # Code that none of these runs is compiled for size, so each room has a part. Presets, loads and
-# seeds are others than those of the benches, which are to measure what was not seen here.
+# seeds are others than those of the benches, which are to measure what was not seen here; of the
+# latency test, which `benches/latency.py` measures, drives and lengths are others.
 TRAINING = (
     "benchmark -w W4 -c qlc_pslc --shrink 64 --seed 11",
     "benchmark -w W2 -c solidigm_p5520_1920gb --shrink 96 --seed 12",
@@ -42,6 +43,8 @@ TRAINING = (
     "benchmark -w W2 -c sata_b_2009 --shrink 8 --seed 15",
     "benchmark -w W5 -c tlc_standard --shrink 32 --seed 16",
     "benchmark -w W3 -c tlc_standard --shrink 64 --seed 17",
+    "pts latency --target sim:solidigm_p5520_1920gb --time-base smoke --cell-seconds 3 --seed 18",
+    "pts latency --target sim:qlc_pslc --profile C --time-base smoke --cell-seconds 3 --seed 19",
     "app run --target sim:emmc_16gb --suite light --output app",
     "power run --cuts 300 --jobs 1 --output cuts",
     "ecc speed --code nand-4k-r090 --bit-errors 100 --seconds 0.1",
