@@ -79,7 +79,7 @@ def main() -> None:
         two_s = swept(wanted, Path(folder) / "two", 2)
         again_s = swept(wanted, Path(folder) / "two", 2)
     print(f"{points} points, {1e3 * own_s:.2f} ms each by itself")
-    print(f"one core   {one_s:7.2f} s  {1e3 * (one_s / points - own_s):6.2f} ms beside each")
+    print(f"one core   {one_s:7.2f} s  {1e3 * (one_s / points - own_s):6.2f} ms more each")
     print(f"two cores  {two_s:7.2f} s  {one_s / two_s:6.2f} times as fast")
     print(f"again      {again_s:7.2f} s")
 

@@ -441,7 +441,7 @@ fn cells_are_equally_fast_where_writes_choose_their_die() {
     fill(&mut drive, 1);
     let bytes = drive.space().logical_bytes;
     run(&mut drive, &json!({"is_measured": false, "limit": {"bytes": bytes * 3}}), 2);
-    // A die with a collection in progress when a cell ends goes on with it in the next, although no
+    // A die with a collection in progress when a cell ends continues it in the next, although no
     // write asks for it.
     let spec = json!({"block_bytes": 16_384, "queue_depth": 16, "limit": {"seconds": 1.0}});
     let ios: Vec<f64> = (3..13)
