@@ -39,3 +39,14 @@ def test_what_is_wrong_in_a_file_of_the_right_kind_is_told_as_before(
     (folder / "odd.yaml").write_text("ftl: {}\ntenants: []\n")
     found = cli("benchmark", "-c", "odd.yaml", "-w", "short.yaml")
     assert "unknown field `tenants`" in found.stderr
+
+
+def test_a_name_that_is_too_long_for_a_file_is_shortened(cli: Cli, folder: Path) -> None:
+    """The whole name, 100,000 characters, was printed."""
+    (folder / "fleet.yaml").write_text(
+        "{devices: 1, device: small.yaml, suites: {a: {run: " + "x" * 100_000 + "}}}"
+    )
+    found = cli("fleet", "run", "fleet.yaml", "-o", "out")
+    assert found.returncode == 3
+    assert "(100000 characters): File name too long" in found.stderr
+    assert len(found.stderr) < 300

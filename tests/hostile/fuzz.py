@@ -9,7 +9,7 @@ starting Python costs. Processor time ends a case that never ends, so that a bus
 nothing else; a case that waits without working is given up after two minutes.
 
     .venv/bin/python tests/hostile/fuzz.py --count 5000 --seed 1 --seconds 1200
-    .venv/bin/python tests/hostile/fuzz.py --seed 1 --only result:17 --show
+    .venv/bin/python tests/hostile/fuzz.py --seed 1 --only result:17
 """
 
 from __future__ import annotations

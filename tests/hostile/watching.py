@@ -147,7 +147,7 @@ def _outputs(case: Case) -> Iterator[str]:
     if words[:1] == ["report"]:
         yield str(Path(words[1]).with_suffix(".html"))
     if words[:2] == ["config", "init"]:
-        yield "device.schema.json"
+        yield from ("device.yaml", "device.schema.json")
     if words[:2] == ["API", "ui"]:
         yield "store"
 

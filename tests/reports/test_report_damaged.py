@@ -5,6 +5,7 @@ Documents are cut off at any byte, lose any of their keys, and hold anything in 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from pathlib import Path
@@ -14,8 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import opennandlab as onl
 import pts_documents
 from opennandlab.base.errors import ResultError
+from opennandlab.core.loading import loaded, made_report
 from opennandlab.reports import html
 from opennandlab.reports.model import Report
 from opennandlab.reports.pts import source, views
@@ -150,3 +153,27 @@ def test_deep_nesting_is_refused(tmp_path: Path) -> None:
     path.write_text("[" * 200_000, encoding="utf-8")
     with pytest.raises(ResultError, match="no JSON document"):
         source.load(path)
+
+
+RESULT = onl.benchmark(
+    {"nand": {"channels": 1, "blocks_per_plane": 16, "pages_per_block": 8}},
+    {"pattern": "random", "total": {"ios": 50}},
+).document
+
+
+@QUICK
+@given(
+    st.sampled_from(["device", "workload"]),
+    st.lists(st.integers(0, 10**6), min_size=1, max_size=4),
+    ODD | st.just(...),
+)
+def test_a_result_of_an_odd_drive_is_drawn_or_refused(part: str, path: list[int], odd: Any) -> None:
+    """Schemas leave keys of drives open; theory asked for them and ended in a KeyError."""
+    document = copy.deepcopy(RESULT)
+    node, key = holder(document[part], path)
+    if odd is ...:
+        del node[key]
+    else:
+        node[key] = odd
+    with contextlib.suppress(ResultError):
+        assert made_report(loaded(document)) is not None

@@ -10,7 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import opennandlab as onl
+from opennandlab.base.errors import DocumentError
 from opennandlab.cli import app as command_line
+from opennandlab.core.loading import loaded
 from opennandlab.documents.fleet import FleetRow
 from opennandlab.documents.power_endurance import EnduranceDocument
 from opennandlab.reliability.jedec import CLASSES
@@ -74,6 +76,10 @@ def test_a_fleet_is_worn_stored_and_read(tmp_path: Path) -> None:
     _, text = run(tmp_path, *options, "--json")
     again, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
     assert again["digest"] == found.digest
+    # A class that is not known ended the report with a KeyError.
+    again["settings"]["classes"][0] = "<b>"
+    with pytest.raises(DocumentError, match=r"settings\.classes\[0\]: .* is not known"):
+        loaded(again)
 
 
 def test_the_drive_that_ages_is_cut(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def guard(*, as_json: bool, allow_code: bool = False) -> Iterator[None]:
         OpenNandLabError,
         PolicyError,
         WriteError,
+        legible,
     )
 
     try:
@@ -94,7 +95,7 @@ def guard(*, as_json: bool, allow_code: bool = False) -> Iterator[None]:
     except OSError as error:
         if error.filename is None:  # stdout, which `main` speaks of
             raise
-        stop(BROKEN, f"{error.filename}: {error.strerror}", as_json=as_json)
+        stop(BROKEN, f"{legible(str(error.filename))}: {error.strerror}", as_json=as_json)
 
 
 def _is_of_target(error: Exception) -> bool:

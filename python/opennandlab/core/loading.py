@@ -126,7 +126,10 @@ def report_of(path: Path) -> Report:
     if is_image(path):
         return _worn(path)
     found = load(path)
-    made = made_report(found)
+    try:
+        made = made_report(found)
+    except ResultError as error:
+        raise ResultError(f"{path}: {error}") from error
     if made is None:
         kind = str(getattr(found, "schema", "pts")).partition("/")[0].removeprefix("opennandlab.")
         raise ResultError(
@@ -138,7 +141,20 @@ def report_of(path: Path) -> Report:
 
 
 def made_report(found: object) -> Report | None:
-    """Return the report of a document; None for standard tests, and kinds that have none."""
+    """Return the report of a document; None for standard tests, and kinds that have none.
+
+    Raises:
+        ResultError: when a device or a workload in it has not the keys that one has. Schemas leave
+            them open, so that documents of older versions are read.
+    """
+    try:
+        return _made_report(found)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ResultError(f"the parts of this document do not fit together ({what})") from error
+
+
+def _made_report(found: object) -> Report | None:
     from opennandlab.ecc import charts
     from opennandlab.reports import calibration, life, ocp, plot, validation
 

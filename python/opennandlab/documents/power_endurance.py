@@ -11,6 +11,32 @@ from opennandlab.documents.record import JsonObject, Number, Record
 POWER_ENDURANCE_SCHEMA: Final = "opennandlab.power-endurance/1"
 
 
+class EnduranceSettings(Record, frozen=True, kw_only=True):
+    """What decides the result, in addition to the fleet.
+
+    Args:
+        classes: Classes of JESD218.
+        variants: What the drives were written and read, by name.
+        ages: Written data at each age, in rated TBW.
+        rated_tbw_tb: What one rated TBW is, TB.
+        programs: Page programs of a test, about: drives are scaled down to them.
+        cuts: Cuts from power of each device; 0: none, or as often as `cut_every_h` says.
+        cut_every_h: Hours of active use between cuts; `null`: by their number.
+        use_years: Years of use that the rated TBW is for.
+        claims: What devices promise when they are cut; `null`: what their options say.
+    """
+
+    classes: list[Literal["client", "enterprise"]]
+    variants: list[str]
+    ages: list[Number]
+    rated_tbw_tb: Number
+    programs: Number
+    cuts: int
+    cut_every_h: Number | None
+    use_years: Number
+    claims: list[str] | None
+
+
 class EnduranceFault(Record, frozen=True, kw_only=True):
     """A class of faults that cuts from power showed.
 
@@ -192,7 +218,7 @@ class EnduranceDocument(Record, frozen=True, kw_only=True):
 
     schema: Literal["opennandlab.power-endurance/1"]
     fleet: JsonObject
-    settings: JsonObject
+    settings: EnduranceSettings
     devices: list[FleetDevice]
     cells: list[EnduranceCell]
     verdicts: list[EnduranceVerdict]

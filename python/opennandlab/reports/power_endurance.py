@@ -20,7 +20,7 @@ def report(document: EnduranceDocument) -> Report:
     lead = " ".join(f"Warning: {text}." for text in document.warnings)
     tables = (limits(document), retention(document))
     sections = [Section("limits", "Limits of the classes", tables, lead)]
-    if len(document.settings["ages"]) > 1:
+    if len(document.settings.ages) > 1:
         sections.append(Section("survival", "Survival", (survival(document),)))
     sections.append(Section("rates", "Errors that the code did not correct", (rates(document),)))
     if is_cut(document):
@@ -51,10 +51,10 @@ def report(document: EnduranceDocument) -> Report:
 def subtitle(document: EnduranceDocument) -> str:
     """Return a line on what was done."""
     given, count = document.settings, len(document.devices)
-    ages = ", ".join(f"{age:g}" for age in given["ages"])
+    ages = ", ".join(f"{age:g}" for age in given.ages)
     return (
-        f"{count} device{'s' * (count != 1)}; classes {', '.join(given['classes'])}; "
-        f"{', '.join(given['variants'])}; {ages} rated TBW"
+        f"{count} device{'s' * (count != 1)}; classes {', '.join(given.classes)}; "
+        f"{', '.join(given.variants)}; {ages} rated TBW"
     )
 
 
@@ -154,7 +154,7 @@ def retention(document: EnduranceDocument) -> Table:
         "client": ("1 year at 30 C", "3 %", "1e-15", "40 C, 8 h a day"),
         "enterprise": ("3 months at 40 C", "3 %", "1e-16", "55 C, 24 h a day"),
     }
-    rows = tuple((name, *known[name]) for name in document.settings["classes"])
+    rows = tuple((name, *known[name]) for name in document.settings.classes)
     heads = ("class", "without power", "FFR at most", "UBER at most", "active use (not modelled)")
     return Table("classes", "What the classes ask for (JESD218)", heads, rows)
 
@@ -172,8 +172,8 @@ def survival(document: EnduranceDocument) -> Plot:
 
 
 def _survival(document: EnduranceDocument) -> Iterator[Series]:
-    for drive_class in document.settings["classes"]:
-        for variant in document.settings["variants"]:
+    for drive_class in document.settings.classes:
+        for variant in document.settings.variants:
             own = [
                 one
                 for one in document.cells
