@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from test_comparing import Json, entry, result, sealed
 
 import opennandlab as onl
 from conftest import Cli
 from opennandlab.comparing import side_by_side
 from opennandlab.comparing.standing import standing
+from opennandlab.documents.life import LifeTest
+from opennandlab.reliability import life_test
+from opennandlab.stats.poisson import poisson_interval
 from opennandlab.store import Entry, Store, key_of
 
 
@@ -89,8 +94,15 @@ def test_unlike_things_are_shown_without_a_ranking_and_refused_in_a_sentence(
     assert "worse in" not in done.stdout
     row = next(line for line in done.stdout.splitlines() if "over_provisioning_pct" in line)
     assert row.split()[-1] == "0.28"
-    assert done.stderr.count("not compared: different over-provisioning") == 1
+    assert done.stderr.count("shown, but not ranked: different over-provisioning") == 1
     assert "comparable are documents of the same over-provisioning" in done.stderr
+    assert "--force ranks them nevertheless" in done.stderr
+    # Without the table nothing is shown.
+    files = [str(tmp_path / f"{name}.json") for name in "ab"]
+    for flag in ("--json", "--quiet"):
+        text = cli("compare", *files, flag).stderr
+        assert "not compared: different over-provisioning" in text
+        assert "above" not in text
 
 
 def test_a_sentence_has_numbers_that_were_zero_in_the_first() -> None:
@@ -106,3 +118,91 @@ def test_a_sentence_has_numbers_that_were_zero_in_the_first() -> None:
     found = side_by_side(runs, ["few", "many"], force=True)
     (sentence,) = standing(found, list(found.metrics))
     assert re.search(r"worse in .*\(0 to \d+\)", sentence), sentence
+
+
+def same_mean_p(first: int, second: int) -> float:
+    """Return how likely counts at least as far apart are, if both have one mean.
+
+    The conditional test: of their sum each event is of the first with probability one half (J.
+    Przyborowski and H. Wilenski, Biometrika 31, 1940).
+    """
+    count, least = first + second, min(first, second)
+    tail = sum(math.comb(count, one) for one in range(least + 1)) / 2**count
+    return min(1.0, 2.0 * tail)
+
+
+def test_counts_of_errors_that_chance_explains_are_neither_better_nor_worse() -> None:
+    """Life tests with other seeds were better or worse by the errors that happened to be drawn."""
+    test = life_test("tlc_standard", seed=1)
+    for first, second, is_apart in [(117, 102, False), (0, 3, False), (30, 31, False),
+                                    (117, 200, True), (0, 12, True)]:  # fmt: skip
+        both = [with_errors(test, count) for count in (first, second)]
+        found = side_by_side(both, ["a", "b"])
+        for path in ("errors_drawn", "uber_drawn"):
+            assert found.metrics[path].best == ([0] if is_apart else None), (path, first, second)
+        (said,) = standing(found, list(found.metrics))
+        assert ("worse in" in said) is is_apart
+        # What is ranked, the exact test calls unlikely; intervals that meet are the stricter rule.
+        assert same_mean_p(first, second) < 0.01 if is_apart else True
+    assert same_mean_p(117, 102) == pytest.approx(0.344, abs=0.001)
+
+
+def with_errors(test: LifeTest, count: int) -> LifeTest:
+    low, high = poisson_interval(count)
+    bits = test.bits_read
+    return structs.replace(test, errors_drawn=count, uber_drawn=count / bits, uber_low=low / bits,
+                           uber_high=high / bits)  # fmt: skip
+
+
+def test_counts_of_other_numbers_of_bits_are_shown_without_a_ranking() -> None:
+    once, twice = (life_test("tlc_standard", passes=passes) for passes in (1.0, 2.0))
+    found = side_by_side([once, twice], ["once", "twice"])
+    row = found.metrics["errors_drawn"]
+    assert (row.better, row.best, row.worst) == (None, None, None)
+    assert row.values[1] == pytest.approx(2.0 * (row.values[0] or 0.0), rel=0.1)
+    assert found.metrics["uber_drawn"].better == "lower"
+    assert "rates of errors are ranked, their numbers are not" in " ".join(found.warnings)
+
+
+def test_a_sample_is_not_ranked_against_a_model() -> None:
+    runs = [copy.deepcopy(result(0)) for _ in range(2)]
+    for run, rate, method in zip(runs, (1e-9, 1e-7), ("analytic", "observed"), strict=True):
+        run["metrics"] |= {"uber": rate, "uber_method": method, "uber_interval": [rate, 2 * rate]}
+    found = side_by_side([onl.Result(sealed(run)) for run in runs], ["model", "sample"])
+    row = found.metrics["uber"]
+    assert (row.better, row.best, row.worst) == (None, None, None)
+    assert row.values == [1e-9, 1e-7]
+    said = "the UBER of sample was counted in a sample, that of others is from a model: not ranked"
+    assert said in found.warnings
+    found = side_by_side([onl.Result(sealed(runs[1]))] * 2, ["a", "b"])
+    assert not [text for text in found.warnings if "not ranked" in text]
+
+
+def test_lost_pages_of_runs_have_the_interval_of_their_count() -> None:
+    """Of three and five lost pages five were called worse, by 67 %."""
+    runs = [copy.deepcopy(result(0)) for _ in range(2)]
+    for run, seed, lost in zip(runs, (1, 2), (3, 5), strict=True):
+        run["seed"], run["metrics"]["uncorrectable_reads"] = seed, lost
+    found = side_by_side([onl.Result(sealed(run)) for run in runs], ["a", "b"])
+    row = found.metrics["uncorrectable_reads"]
+    assert (row.best, row.worst) == (None, None)
+    # Garwood's limits of 3 and of 5, of tables of Poisson limits.
+    assert row.low == pytest.approx([0.619, 1.624], abs=1e-3)
+    assert row.high == pytest.approx([8.767, 11.668], abs=1e-3)
+    # Of the same run by two builds nothing is chance.
+    runs[1]["seed"] = 1
+    found = side_by_side([onl.Result(sealed(run)) for run in runs], ["a", "b"])
+    assert found.metrics["uncorrectable_reads"].worst == [1]
+
+
+def test_numbers_that_one_document_alone_has_are_in_the_sentence() -> None:
+    """A timed run against an untimed one was `no difference`, without a word on its latencies."""
+    first, second = (copy.deepcopy(result(0)) for _ in range(2))
+    second["metrics"] |= {"lifetime_days": None, "uber": None, "ecc_margin": None}
+    found = side_by_side([onl.Result(sealed(one)) for one in (first, second)], ["a", "b"])
+    count = sum(None in row.values and row.values[0] is not None for row in found.metrics.values())
+    assert count >= 2
+    (said,) = standing(found, list(found.metrics))
+    assert said.endswith(f"; {count} numbers only in a.")
+    back = side_by_side([onl.Result(sealed(one)) for one in (second, first)], ["b", "a"])
+    assert standing(back, [])[0] == f"a against b: {count} numbers only in a."

@@ -19,8 +19,8 @@ from opennandlab.cli import app
 from opennandlab.core.config import load_device
 from opennandlab.reliability.charts import rber_chart
 from opennandlab.reliability.code_limit import code_limit, page_failure
-from opennandlab.reliability.life import poisson_interval
 from opennandlab.reports.figure import scale
+from opennandlab.stats.poisson import poisson_interval
 from opennandlab.theory.reliability import PageCode, codeword_failure
 
 RUNNER = CliRunner()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from opennandlab.base.errors import ConfigError
 from opennandlab.cli import app
 from opennandlab.reliability import drives_needed, sample_plan, upper_limit
-from opennandlab.reliability.life import EXACT_EVENTS_MAX
+from opennandlab.stats.poisson import EXACT_EVENTS_MAX
 
 
 def chance(events: int, mean: float) -> float:

@@ -16,7 +16,7 @@ from opennandlab.core.loading import loaded
 from opennandlab.documents.fleet import FleetRow
 from opennandlab.documents.power_endurance import EnduranceDocument
 from opennandlab.reliability.jedec import CLASSES
-from opennandlab.reliability.life import poisson_interval
+from opennandlab.stats.poisson import poisson_interval
 from opennandlab.studies.power.campaign import wilson
 from opennandlab.studies.power.endurance import Settings, verdict
 

@@ -14,12 +14,14 @@ from opennandlab.cli.options.fio import FioChoice
 from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console
 
+    from opennandlab.comparing.layout import Screen
     from opennandlab.comparing.model import UnlikeError
     from opennandlab.comparing.side import Side
+    from opennandlab.documents.comparison import Row
 
 # Where no terminal and no COLUMNS says how wide a line may be.
 WIDTH = 100
@@ -104,16 +106,16 @@ def compare(given: CompareOptions) -> None:
 
 def _refuse(given: CompareOptions, side: "Side", refusal: "UnlikeError") -> NoReturn:
     """Show the numbers without a ranking, then refuse the comparison in a sentence."""
+    done, why, verb = "not compared", "; ".join(refusal.reasons), "compares"
     if not given.as_json and not given.quiet:
         from opennandlab.comparing.side import unranked
 
         _show(unranked(side), side.every if given.every else side.main, is_refused=True)
-    first, *others = refusal.reasons
-    rest = f" (and {len(others)} more above)" if others else ""
+        first, *others = refusal.reasons
+        rest = f" (and {len(others)} more above)" if others else ""
+        done, why, verb = "shown, but not ranked", first + rest, "ranks"
     remedy = f"; {refusal.remedy}" if refusal.remedy else ""
-    text = (
-        f"not compared: {first}{rest}{remedy}; --force compares nevertheless and keeps this warning"
-    )
+    text = f"{done}: {why}{remedy}; --force {verb} them nevertheless and keeps this warning"
     terminal.stop(terminal.REFUSED, text, as_json=given.as_json, reasons=refusal.reasons)
 
 
@@ -162,14 +164,25 @@ def _show(side: "Side", paths: "Sequence[str]", *, is_refused: bool = False) -> 
         _print(console, Text(text))
     styles = {place: STYLES[mark] for place, mark in drawn.marks.items()}
     console.print(terminal.Grid(drawn.heads, drawn.lines, styles=styles, repeated=1))
-    if any(row.best or row.worst for _, row in rows):
-        text = f"{signs.best} best, {signs.worst} worst; deltas are against {drawn.heads[1]}"
-        if side.family.shows_intervals and any(row.low for _, row in rows):
-            text += f"; {signs.reach} 95 % intervals"
-        _say(console, text, wide, "dim")
-    if note := layout.chance_note([row for _, row in rows], side.seeds):
-        _say(console, signs.plain(note), wide, "dim")
+    for note in _notes([row for _, row in rows], screen, drawn.heads[1], side.seeds):
+        _say(console, note, wide, "dim")
     _show_keys(side, drawn.heads)
+
+
+def _notes(rows: "Sequence[Row]", screen: "Screen", first: str, seeds: int) -> "Iterator[str]":
+    """Yield what the signs of a table mean."""
+    from opennandlab.comparing.layout import chance_note
+
+    signs = screen.signs
+    reach = f"{signs.reach} 95 % intervals"
+    has_intervals = screen.has_intervals and any(row.low for row in rows)
+    if any(row.best or row.worst for row in rows):
+        text = f"{signs.best} best, {signs.worst} worst; deltas are against {first}"
+        yield f"{text}; {reach}" if has_intervals else text
+    elif has_intervals:
+        yield reach
+    if note := chance_note(rows, seeds):
+        yield signs.plain(note)
 
 
 def _show_keys(side: "Side", heads: "Sequence[str]") -> None:

@@ -129,6 +129,18 @@ def remarks(text: str, holds: Sequence[bool], remedy: str = "") -> Iterator[Rema
         yield Remark(text, places, remedy)
 
 
+def sampled(what: str, methods: Sequence[str | None]) -> Iterator[Remark]:
+    """Yield that a rate was counted in some documents, and follows from a model in others.
+
+    Args:
+        what: The rate.
+        methods: How each document has it: `observed` for a count, None for a rate not known.
+    """
+    if any(one not in {"observed", None} for one in methods):
+        text = f"{what} of {{}} was counted in a sample, that of others is from a model: not ranked"
+        yield from remarks(text, [one == "observed" for one in methods])
+
+
 class Family(ABC):
     """Documents of one kind: what they are, their numbers, and when they may be compared.
 
@@ -177,6 +189,11 @@ class Family(ABC):
 
     def doubts(self, documents: Sequence[Any]) -> Iterator[Finding]:
         """Yield what a reader of the deltas should know."""
+        del documents
+        return iter(())
+
+    def unlike_rows(self, documents: Sequence[Any]) -> Iterator[tuple[tuple[str, ...], Finding]]:
+        """Yield paths of numbers that are shown without a ranking, and why."""
         del documents
         return iter(())
 

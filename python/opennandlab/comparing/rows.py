@@ -41,6 +41,18 @@ def with_chance(row: Row, chance: float) -> Row:
     return structs.replace(drawn, best=best, worst=worst)
 
 
+def without_ends(row: Row) -> Row:
+    """Return a row of equal runs, of which any difference is one of the programs."""
+    blank = [None] * len(row.values)
+    best, worst = extremes(row.values, blank, blank, row.better)
+    return structs.replace(row, low=None, high=None, best=best, worst=worst)
+
+
+def without_rank(row: Row) -> Row:
+    """Return a row of which nothing is called best or worst."""
+    return structs.replace(row, better=None, best=None, worst=None)
+
+
 def may_be_chance(row: Row, place: int) -> bool:
     """Return whether a value differs from the first by what chance or their intervals explain."""
     first, value = row.values[0], row.values[place]

@@ -11,7 +11,14 @@ from msgspec import structs
 from opennandlab.base.errors import ResultError
 from opennandlab.comparing import families
 from opennandlab.comparing.model import Family, UnlikeError
-from opennandlab.comparing.rows import ASSUMED, main_paths, rows, with_chance
+from opennandlab.comparing.rows import (
+    ASSUMED,
+    main_paths,
+    rows,
+    with_chance,
+    without_ends,
+    without_rank,
+)
 from opennandlab.comparing.standing import standing
 from opennandlab.comparing.words import remedy, sentences
 from opennandlab.documents.comparison import SCHEMA, Comparison, Row
@@ -78,7 +85,7 @@ class Side:
         if not self.comparison.like or len(self.subjects) > SENTENCES_MAX:
             return []
         own = self.family.summary(self.documents, self.comparison.names)
-        return own or standing(self.comparison, self.main)
+        return [*own, *standing(self.comparison, () if own else self.main)]
 
 
 def compare(
@@ -161,10 +168,7 @@ def _has_chance(family: Family, row: Row) -> bool:
 
 def unranked(side: Side) -> Side:
     """Return a comparison of which nothing is called best or worst."""
-    metrics = {
-        path: structs.replace(row, better=None, best=None, worst=None)
-        for path, row in side.comparison.metrics.items()
-    }
+    metrics = {path: without_rank(row) for path, row in side.comparison.metrics.items()}
     return replace(side, comparison=structs.replace(side.comparison, metrics=metrics))
 
 
@@ -187,11 +191,16 @@ def made(family: Family, subjects: Sequence[Subject], *, force: bool) -> Side:
     numbers = [family.numbers(document) for document in documents]
     found = rows(numbers)
     found = {path: found[path] for path in family.order(list(found))}
+    unlike = list(family.unlike_rows(documents))
+    paths = {path for one, _ in unlike for path in one}
+    found = {path: without_rank(row) if path in paths else row for path, row in found.items()}
     if is_drawn(family, documents):
         found = {
             path: with_chance(row, ASSUMED) if _has_chance(family, row) else row
             for path, row in found.items()
         }
+    elif family.is_drawn:
+        found = {path: without_ends(row) for path, row in found.items()}
     versions = [family.model_version(document) for document in documents]
     models = [
         difference(versions, found, place, same_settings=family.is_same_run(documents[0], document))
@@ -205,7 +214,7 @@ def made(family: Family, subjects: Sequence[Subject], *, force: bool) -> Side:
         sources=sources if all(sources) else None,
         like=not reasons,
         reasons=reasons,
-        warnings=sentences(family.doubts(documents), names),
+        warnings=sentences([*family.doubts(documents), *(why for _, why in unlike)], names),
         models=[one for one in models if one] or None,
         metrics=found,
         errors=family.deviations(documents, names) or None,

@@ -15,19 +15,28 @@ NAMED_MAX = 3
 
 
 def standing(found: Comparison, paths: Sequence[str]) -> list[str]:
-    """Return a sentence for each document but the first; empty if no number has a direction.
+    """Return a sentence for each document but the first; empty if there is nothing to say of it.
 
     Args:
         found: The comparison.
-        paths: The rows that count, those of its table.
+        paths: The rows that are ranked, those of its table.
     """
     rows = [row for path in paths if (row := found.metrics[path]).better is not None]
-    said = [list(_parts(rows, place)) for place in range(1, len(found.names))]
+    said = [[*_parts(rows, place), *alone(found, place)] for place in range(1, len(found.names))]
     return [
         f"{name} against {found.names[0]}: {'; '.join(parts)}."
         for name, parts in zip(found.names[1:], said, strict=True)
         if parts
     ]
+
+
+def alone(found: Comparison, place: int) -> Iterator[str]:
+    """Yield how many numbers of a document and of the first only one of the two has."""
+    rows = found.metrics.values()
+    for one, other in ((0, place), (place, 0)):
+        count = sum(it.values[one] is not None and it.values[other] is None for it in rows)
+        if count:
+            yield f"{count} number{'s' if count > 1 else ''} only in {found.names[one]}"
 
 
 def _parts(rows: Sequence[Row], place: int) -> Iterator[str]:

@@ -42,11 +42,11 @@ from opennandlab.documents.record import JsonObject
 from opennandlab.reliability.amplification import amplification
 from opennandlab.reliability.drive_cuts import Cutter
 from opennandlab.reliability.jedec import BAKE_C, DriveClass
-from opennandlab.reliability.life import CONFIDENCE, poisson_interval
 from opennandlab.reliability.model import Source, load_model
 from opennandlab.reliability.scaling import scaled, with_reserve
 from opennandlab.reliability.storage import Storage
 from opennandlab.reliability.writes import TRACE, Recorded, Writes
+from opennandlab.stats.poisson import CONFIDENCE, poisson_interval
 
 # Page programs of a test unless asked otherwise: some seconds.
 PROGRAMS = 1e8

@@ -19,7 +19,7 @@ from fractions import Fraction
 from opennandlab.base.errors import ConfigError
 from opennandlab.documents.record import JsonObject
 from opennandlab.reliability.jedec import CLASSES
-from opennandlab.reliability.life import poisson_interval
+from opennandlab.stats.poisson import poisson_interval
 
 # Of the upper limits; JESD218, recalled, unverified.
 SAMPLE_CONFIDENCE = 0.6

@@ -88,10 +88,12 @@ class Curves(Family):
         }
         for point in document.points:
             at = f"{axis} {point.x:.6g}{unit}"
-            found[f"ber@{document.x}={point.x:.6g}"] = Number(point.ber, f"BER at {at}", "lower")
+            # Of the bits and iterations of a sample of frames no interval is known.
+            better: Better | None = "lower" if point.fer_low == point.fer_high else None
+            found[f"ber@{document.x}={point.x:.6g}"] = Number(point.ber, f"BER at {at}", better)
             if point.iterations_mean is not None:
                 found[f"iterations@{document.x}={point.x:.6g}"] = Number(
-                    point.iterations_mean, f"Iterations at {at}", "lower"
+                    point.iterations_mean, f"Iterations at {at}", better
                 )
         found["rate"] = Number(float(document.rate), "Rate of the code", is_main=True)
         found["code_bits"] = Number(float(document.code_bits), "Frame, bits", is_main=True)

@@ -6,11 +6,22 @@ equal; the drives then differ in their UBER.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from opennandlab.comparing.model import Better, Family, Finding, Number, differing, remarks
+from opennandlab.comparing.model import (
+    Better,
+    Family,
+    Finding,
+    Number,
+    differing,
+    remarks,
+    sampled,
+)
 from opennandlab.documents.life import DriveLifeTest, LifeTest
 from opennandlab.documents.record import JsonObject, plain, read
+from opennandlab.stats.poisson import poisson_interval
 
 Test = LifeTest | DriveLifeTest
 # Numbers that are shown without `--all`: path -> label in a table, and which way is better.
@@ -39,6 +50,11 @@ REST_BETTER: dict[str, Better] = {
 }
 # Numbers whose 95 % interval is `uber_low` to `uber_high` of the document.
 OBSERVED = {"uber_observed", "uber_drawn"}
+# Counts of errors, which have the interval of Poisson's distribution, and their means.
+COUNTS = {"errors_drawn", "uncorrectable"}
+EXPECTED = {"errors_expected", "uncorrectable_expected"}
+# Drives are scaled down to whole blocks.
+BITS_TOLERANCE_RATIO = 1e-3
 # Fields of a document that are no results.
 SETTINGS = {"seed", "uber_low", "uber_high"}
 
@@ -51,6 +67,8 @@ class LifeTests(Family):
     def __init__(self, kind: type[Test], name: str) -> None:
         """Keep the type of the documents and its name in messages."""
         self.name = name
+        # Of a simulated drive the addresses are drawn, and with them its wear.
+        self.is_drawn = kind is DriveLifeTest
         self.kinds = (kind,)
         self._kind = kind
 
@@ -64,13 +82,14 @@ class LifeTests(Family):
         flat = dict(_numbers(plain(document)))
         main = [path for path in MAIN if path in flat]
         rest = [path for path in flat if path not in MAIN]
+        ends = dict.fromkeys(OBSERVED, (document.uber_low, document.uber_high))
+        ends |= {path: poisson_interval(int(flat[path] or 0)) for path in COUNTS if path in flat}
         return {
             path: Number(
                 flat[path],
                 MAIN[path][0] if path in MAIN else path,
                 _better(path),
-                low=document.uber_low if path in OBSERVED else None,
-                high=document.uber_high if path in OBSERVED else None,
+                *ends.get(path, (None, None)),
                 is_main=path in MAIN and flat[path] is not None,
             )
             for path in (*main, *rest)
@@ -86,6 +105,18 @@ class LifeTests(Family):
             ],
         }.items():
             yield from differing(what, values, values)
+
+    def unlike_rows(self, documents: Sequence[Test]) -> Iterator[tuple[tuple[str, ...], Finding]]:
+        """Yield a rate counted against that of a model, and counts of different numbers of bits."""
+        methods = [it.uber_method if isinstance(it, DriveLifeTest) else None for it in documents]
+        for one in sampled("the UBER", methods):
+            yield ("uber",), one
+        bits = [test.bits_read for test in documents]
+        why = "rates of errors are ranked, their numbers are not"
+        shown = [f"{one:.4g}" for one in bits]
+        same = partial(math.isclose, rel_tol=BITS_TOLERANCE_RATIO)
+        for found in differing("bits read back", bits, shown, why, same=same):
+            yield (*COUNTS, *EXPECTED), found
 
     def doubts(self, documents: Sequence[Test]) -> Iterator[Finding]:
         """Yield different seeds of the same subject, early wear-out, and warnings of the tests."""

@@ -14,13 +14,23 @@ from fnmatch import fnmatchcase
 
 from opennandlab.base.plain import leaves
 from opennandlab.base.words import number
-from opennandlab.comparing.model import Better, Family, Finding, Number, Remark, differing, remarks
+from opennandlab.comparing.model import (
+    Better,
+    Family,
+    Finding,
+    Number,
+    Remark,
+    differing,
+    remarks,
+    sampled,
+)
 from opennandlab.core.cautions import is_fresh, is_session
 from opennandlab.core.result import Result
 from opennandlab.documents.record import JsonObject
 from opennandlab.documents.result import Origin, ResultDocument
 from opennandlab.reports.model import Section, Table
 from opennandlab.reports.summary import state_text
+from opennandlab.stats.poisson import poisson_interval
 
 # Rounding of capacities to whole blocks moves the spare factor of equal drives by less than this.
 SPARE_TOLERANCE_RATIO = 1e-3
@@ -83,6 +93,25 @@ BETTER: dict[str, Better | None] = {
 }
 
 
+# Counts of rare events, which have the interval of Poisson's distribution.
+EVENTS = (
+    "uncorrectable_reads",
+    "recovery.uncorrectable",
+    "lost_reads.commands",
+    "lost_reads.pages.*",
+    "failures.*",
+    "retired_blocks",
+    "health.media_errors",
+)
+# Of which count a share is.
+UNCORRECTABLE = "uncorrectable_read_rate"
+SHARES = {
+    UNCORRECTABLE: "uncorrectable_reads",
+    "lost_reads.command_share": "lost_reads.commands",
+    "lost_reads.host_page_share": "lost_reads.pages.host",
+}
+
+
 class Results(Family):
     """Results of runs of the simulator."""
 
@@ -100,7 +129,7 @@ class Results(Family):
     def numbers(self, document: Result) -> dict[str, Number]:
         """Return all metrics; those of tenants by name, so that their order does not matter."""
         flat = dict(_numbers(document.metrics))
-        low, high = document.metrics.get("uber_interval") or (None, None)
+        ends = dict(_ends(document.metrics, flat))
         shown = {path for path in MAIN if _is_shown(path, flat)}
         paths = [*(path for path in MAIN if path in flat), *(it for it in flat if it not in MAIN)]
         return {
@@ -108,8 +137,7 @@ class Results(Family):
                 flat[path],
                 MAIN.get(path, path),
                 better(path),
-                low=low if path == "uber" else None,
-                high=high if path == "uber" else None,
+                *ends.get(path, (None, None)),
                 is_main=path in shown,
             )
             for path in paths
@@ -154,6 +182,13 @@ class Results(Family):
             why,
         ):
             yield replace(difference, verbs=("was measured from", "were measured from"))
+
+    def unlike_rows(self, documents: Sequence[Result]) -> Iterator[tuple[tuple[str, ...], Finding]]:
+        """Yield rates that were counted in some runs, and follow from a model in others."""
+        for path, label in {"uber": "the UBER", UNCORRECTABLE: "the uncorrectable rate"}.items():
+            methods = [it.metrics.get(f"{path}_method") for it in documents]
+            for one in sampled(label, methods):
+                yield (path,), one
 
     def doubts(self, documents: Sequence[Result]) -> Iterator[Finding]:
         """Yield other workloads, seeds and images, and runs that are no good."""
@@ -220,6 +255,24 @@ def counted(values: Sequence[object], count_max: int = 4) -> str:
 def _is_shown(path: str, flat: dict[str, float | None]) -> bool:
     """Tell whether a row is shown: a tail too thin to state is, wherever its mean is."""
     return flat.get(re.sub(r"\.p\d+$", ".mean", path)) is not None
+
+
+def _ends(
+    metrics: JsonObject, flat: dict[str, float | None]
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    """Yield the 95 % intervals of the UBER, of counts of errors, and of their shares."""
+    if metrics.get("uber_interval"):
+        yield "uber", metrics["uber_interval"]
+    for path, value in flat.items():
+        of = SHARES.get(path, path)
+        count = flat.get(of)
+        if value is None or count is None or not any(fnmatchcase(of, form) for form in EVENTS):
+            continue
+        # Neither the rate of a model nor a share without an event says what it is out of.
+        if (path == of or count) and metrics.get(f"{path}_method") in {None, "observed"}:
+            scale = value / count if path != of else 1.0
+            low, high = poisson_interval(int(count))
+            yield path, (low * scale, high * scale)
 
 
 def _numbers(metrics: object, path: str = "") -> Iterator[tuple[str, float | None]]:

@@ -43,9 +43,9 @@ from opennandlab.documents.power_endurance import POWER_ENDURANCE_SCHEMA, Endura
 from opennandlab.documents.record import made, plain
 from opennandlab.reliability.drive_life import CUTS_MAX, drive_life_test
 from opennandlab.reliability.jedec import CLASSES, DriveClass
-from opennandlab.reliability.life import poisson_interval
 from opennandlab.reliability.model import load_model
 from opennandlab.reliability.scaling import scaled, with_reserve
+from opennandlab.stats.poisson import poisson_interval
 from opennandlab.stats.student import half_width
 from opennandlab.studies.fleet.definition import Fleet
 from opennandlab.studies.fleet.running import Campaign as FleetCampaign
