@@ -293,6 +293,11 @@ def test_tags_and_notes_are_given_by_command(runs: Any) -> None:
     assert runs("list", "--keys", "--where", "tag=paper")[1].split() == [other]
     for words, reason in (
         (("tag", one, "a b"), "without spaces"),
+        # Letters that turn the words next to them around, or hide.
+        *(
+            (("tag", one, f"a{letter}b"), "can be printed")
+            for letter in "\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u200b\x9b\u2028"
+        ),
         (("tag", one, "none", "--remove"), "has no tag `none`; accepted: figure-3"),
         (("tag", one, "--remove"), "names no tag"),
         (("tag", "ffffffff", "x"), "no point"),
@@ -302,3 +307,53 @@ def test_tags_and_notes_are_given_by_command(runs: Any) -> None:
         assert (code, reason in said) == (2, True), said
     assert runs("note", one, "", "--quiet")[1] == ""
     assert json.loads(runs("note", one, "--json")[1])["note"] == ""
+
+
+def test_show_has_tags_and_note(runs: Any, place: Path) -> None:
+    key = runs("list", "--keys")[1].split()[0]
+    assert "tags " not in runs("show", key)[1]
+    runs("tag", key, "paper", "figure-3")
+    runs("note", key, "as \u202e planned\u200f")
+    lines = runs("show", key)[1].splitlines()
+    assert "tags     paper, figure-3" in lines
+    assert "note     as \\u202e planned\\u200f" in lines
+    # A tag that an earlier version took.
+    with Store.open(place) as opened:
+        opened._database.connection.execute("UPDATE remark SET tags = ?", ("a\u202eb",))
+    for words in (("show", key), ("tag", key), ("list",)):
+        assert "\u202e" not in runs(*words)[1]
+
+
+def test_smoke_tests_are_marked_in_lists_and_tables(runs: Any, place: Path, tmp_path: Path) -> None:
+    """Cells too short to measure stood among measurements without a mark."""
+    assert "caution" not in runs("table", "--json")[1]
+    settings = [
+        {"pts": {"time_base": "smoke"}},
+        {"header": {"time_base": {"name": "smoke"}}},
+        {"pts": {"time_base": "scaled"}},
+        {"stages": [{"settings": {"time_base": "smoke"}}]},
+    ]
+    verbs = ["pts.iops", "pts.iops", "pts.iops", "chain"]
+    with Store.open(place) as opened:
+        opened.add([
+            entry(40 + place, key=f"{place:x}" * 64, verb=verb, settings=one,
+                  created="2026-01-03T03:00:00Z")
+            for place, (verb, one) in enumerate(zip(verbs, settings, strict=True), 10)
+        ])  # fmt: skip
+    code, out, err = runs("list", "--limit", "5")
+    marks = {line[0]: line.split()[-1] for line in out.splitlines()[2:]}
+    assert (code, marks) == (0, {"a": "smoke", "b": "smoke", "c": "done", "d": "smoke",
+                                 "4": "failed"})  # fmt: skip
+    assert "smoke: not a result" in err
+    csv = tmp_path / "points.csv"
+    for words in (("export", str(csv)), ("table", "--csv", str(csv)),
+                  ("table", "waf", "--csv", str(csv))):  # fmt: skip
+        assert runs(*words)[0] == 0
+        head, *rows = csv.read_text(encoding="utf-8").splitlines()
+        at = head.split(",").index("caution")
+        assert sorted(row.split(",")[at] for row in rows)[-4:] == ["", *["smoke: not a result"] * 3]
+    assert sorted(runs("list", "--keys", "--where", "caution!=null")[1].split()) == [
+        letter * 64 for letter in "abd"
+    ]
+    assert "pts.iops, seed 0: smoke: not a result" in runs("show", "a" * 64)[1]
+    assert "3 points of smoke tests: not a result" in runs("table", "waf by verb")[2]

@@ -14,7 +14,9 @@ QUOTED_MAX = 60
 MESSAGE_MAX = 1500
 # Control characters would act on the terminal, others turn the digits next to them around; half a
 # surrogate pair cannot be printed at all.
-UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 
 def inert(text: str) -> str:

@@ -5,12 +5,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from opennandlab.base.errors import inert
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._tables import wrapped
+from opennandlab.store.packing import SMOKE, is_smoke
 from opennandlab.store.shown import KEY_DIGITS, MAIN, age, main_metrics, plain_value, shortened
 
 if TYPE_CHECKING:
     from opennandlab.store import Entry, Means, Rows
+    from opennandlab.store.remarks import Remark
 
 # Metrics of a table of points that has none of these.
 SHOWN_MAX = 4
@@ -42,7 +45,7 @@ def points(rows: "Rows", *, now: dt.datetime) -> terminal.Grid:
                 plain_value(point["seed"]),
                 main_metrics(point, rows.metrics) if error is None else _cut(str(error)),
                 age(str(point["created"]), now),
-                str(point["status"]),
+                str(point.get("caution") or point["status"]).partition(":")[0],
             ]
         )
     right = {len(heads) - 4, len(heads) - 2}
@@ -78,14 +81,15 @@ def _cut(text: str) -> str:
     return f"{first} …" if more else first
 
 
-def show_entry(entry: "Entry") -> None:
-    """Print a point: what it is, its settings, its metrics."""
+def show_entry(entry: "Entry", remark: "Remark | None" = None) -> None:
+    """Print a point: what it is, the remarks of its reader, its settings, its metrics."""
     from opennandlab.base.plain import leaves
     from opennandlab.base.words import number
 
     console = terminal.stdout()
     seed = "" if entry.seed is None else f", seed {entry.seed}"
     status = "done" if entry.error is None else "failed"
+    status = SMOKE if entry.done and is_smoke(entry.settings) else status
     console.print(f"{entry.verb}{seed}: {status}", style="bold", markup=False)
     facts = {
         "key": entry.key,
@@ -96,10 +100,12 @@ def show_entry(entry: "Entry") -> None:
         "program": f"{entry.program}, model version {entry.model_version or 'unknown'}",
         "host": entry.host,
         "error": entry.error,
+        "tags": ", ".join(remark.tags) if remark else None,
+        "note": remark.note if remark else None,
     }
     for name, value in facts.items():
         if value:
-            console.print(f"{name:8} {value}", markup=False, soft_wrap=True)
+            console.print(f"{name:8} {inert(value)}", markup=False, soft_wrap=True)
     if entry.metrics:
         console.print()
         rows = [[name, number(value)] for name, value in entry.metrics.items()]
@@ -131,7 +137,9 @@ def picked(rows: "Rows", metrics: Sequence[str]) -> "Rows":
     for name, found in zip(metrics, wanted, strict=True):
         if found is None:
             raise unknown(name, [*rows.coordinates, *rows.metrics])
-    columns = list(dict.fromkeys([*rows.coordinates, "seed", *(name for name in wanted if name)]))
+    cautions = ["caution"] * ("caution" in rows.columns)
+    names = [*rows.coordinates, "seed", *(name for name in wanted if name), *cautions]
+    columns = list(dict.fromkeys(names))
     places = [rows.columns.index(name) for name in columns]
     return Rows(
         columns,
@@ -148,7 +156,7 @@ def rows_cells(rows: "Rows") -> tuple[list[str], list[list[str]]]:
 
     is_whole = "key" in rows.columns
     main = [name for name in MAIN if name in rows.metrics] or list(rows.metrics)[:SHOWN_MAX]
-    few = {"key", "verb", *rows.coordinates, "seed", *main}
+    few = {"key", "verb", *rows.coordinates, "seed", *main, "caution"}
     chosen = [name for name in rows.columns if name in few or not is_whole]
     heads = shortened(chosen)
     cells = [

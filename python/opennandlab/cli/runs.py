@@ -11,6 +11,8 @@ from opennandlab.cli.options.common import AllowCode, ForPrint, Json, Printed, Q
 from opennandlab.cli.options.rows import Options, argument, command, flag
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opennandlab.store import Added, Store
 
 app = typer.Typer(
@@ -78,8 +80,12 @@ def list_(given: ListOptions) -> None:
             return
         import datetime as dt
 
+        from opennandlab.store.packing import SMOKE
+
         if rows.rows:
             terminal.stdout().print(points(rows, now=dt.datetime.now(dt.timezone.utc)))
+        if "caution" in rows.columns:
+            terminal.note(SMOKE, style="yellow")
         if len(rows) < rows.matched:
             terminal.note(f"{len(rows)} of {rows.matched} points; --limit N shows more")
         elif not rows.rows:
@@ -125,7 +131,7 @@ def show(given: ShowOptions) -> None:
         elif not given.quiet:
             from opennandlab.cli._runs_tables import show_entry
 
-            show_entry(entry)
+            show_entry(entry, opened.remarks([entry.key]).get(entry.key))
             if given.output is not None:
                 terminal.note(f"document saved to {given.output}")
 
@@ -166,6 +172,8 @@ def table(given: TableOptions) -> None:
     metrics, by = split(given.spec or "")
     with _opened(given.store) as opened:
         means = opened.means(metrics, by, where=given.where or ()) if by else None
+        if means and not given.quiet:
+            _tell_smoke(opened, given.where or ())
         found = (
             means.rows() if means else tables.picked(opened.rows(where=given.where or ()), metrics)
         )
@@ -216,6 +224,8 @@ def plot(given: PlotOptions) -> None:
     where, title = given.where or (), given.title
     with _opened(given.store) as opened:
         drawn = draw(opened, given.file, where=where, title=title, paper=paper, **asked)
+        if not given.quiet:
+            _tell_smoke(opened, where)
     if not given.quiet:
         terminal.note(f"{_count(drawn.points)} drawn in {given.file}")
         if paper is not None:
@@ -427,7 +437,7 @@ def _tell_remark(opened: "Store", key: str, given: Printed) -> None:
     if given.as_json:
         terminal.emit_json({"key": key, "tags": list(found.tags), "note": found.note})
     elif not given.quiet:
-        tags = f"tags {', '.join(found.tags)}" if found.tags else "no tags"
+        tags = f"tags {inert(', '.join(found.tags))}" if found.tags else "no tags"
         text = f"note: {inert(found.note)}" if found.note else "no note"
         typer.echo(f"{key[:12]}: {tags}; {text}")
 
@@ -491,6 +501,13 @@ def _opened(place: Path | None) -> "Store":
     from opennandlab.store import Store
 
     return Store.open(place, create=False)
+
+
+def _tell_smoke(opened: "Store", where: "Sequence[str]") -> None:
+    """Report how many points of a table of means or of a figure are no measurements."""
+    found = len(opened.rows(where=[*where, "caution!=null"], columns=["key"]))
+    if found:
+        terminal.note(f"note: {_count(found)} of smoke tests: not a result", style="yellow")
 
 
 def _ask(question: str, *, as_json: bool) -> None:

@@ -28,6 +28,7 @@ from typing import Any
 
 from opennandlab.base import files
 from opennandlab.base.errors import OutputError, StoreError, StoreWriteError
+from opennandlab.store.packing import caution
 from opennandlab.store.place import holders, is_network
 
 # "ONLr": how a file of ours is known among those of other programs.
@@ -138,6 +139,7 @@ class Database:
         run = self.connection.execute
         run("PRAGMA trusted_schema = OFF")
         run("PRAGMA cell_size_check = ON")
+        self.connection.create_function("caution", 1, caution, deterministic=True)
         if self._is_empty():
             if not create or self.read_only:
                 raise StoreError(f"{self.file}: an empty file; accepted: a store of runs")

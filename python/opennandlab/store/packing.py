@@ -29,6 +29,7 @@ LEVEL = 3
 # The largest integer of SQLite; seeds have a bit more.
 INTEGER_MAX = (1 << 63) - 1
 NUMBER = struct.Struct("<d")
+SMOKE = "smoke: not a result"
 
 # Columns of `point` that are not numbers of other rows, in the order of `Row.fields`.
 FIELDS = (
@@ -127,6 +128,31 @@ def unpacked(row: Row) -> Entry:
         host=str(kept["host"]),
         sweep=kept["sweep"],
     )
+
+
+def caution(packed: bytes) -> str | None:
+    """Return why the numbers of a point are no measurement; None if they are one, or damaged.
+
+    Args:
+        packed: Its settings and document, of which the document, which is long, is not parsed.
+    """
+    try:
+        text = _inflated(packed).decode()
+        settings, _ = json.JSONDecoder().raw_decode(text, text.index("{", 1))
+    except DAMAGE:
+        return None
+    return SMOKE if is_smoke(settings) else None
+
+
+def is_smoke(settings: object) -> bool:
+    """Return whether settings, or those of a stage in them, have the time base of a smoke test."""
+    if isinstance(settings, list):
+        return any(map(is_smoke, settings))
+    if not isinstance(settings, dict):
+        return False
+    base = settings.get("time_base")
+    name = base.get("name") if isinstance(base, dict) else base
+    return name == "smoke" or any(map(is_smoke, settings.values()))
 
 
 def digest_of(document: JsonObject) -> str:

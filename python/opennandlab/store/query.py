@@ -43,8 +43,14 @@ COLUMNS = {
     "error": "point.error",
     "digest": "point.digest",
     "settings": "point.settings",
+    "caution": (
+        "CASE WHEN point.error IS NULL AND (point.verb LIKE 'pts.%' OR point.verb = 'chain') "
+        "THEN caution((SELECT packed FROM content WHERE content.point = point.id)) END"
+    ),
     **remarks.FOUND,
 }
+# Columns of a table only if a point has such a value.
+RARE = ("caution", *remarks.FOUND)
 # What stands before coordinates and metrics, and after them.
 HEAD = ("key", "verb", "sweep", "seed", "status")
 TAIL = ("digest", "wall_s", "created", "program", "model_version", "host", "error")
@@ -357,8 +363,8 @@ class Query:
         used = {one[1] for one in found}
         coordinates = _merged(it for known, it in self.coordinates.items() if known in used)
         metrics = _merged(self.layouts[one] for one in sorted({it[2] for it in found}))
-        first = FIRST_FIELD + list(COLUMNS).index("tags")
-        noted = [name for place, name in enumerate(remarks.FOUND, first)
+        first = FIRST_FIELD + list(COLUMNS).index(RARE[0])
+        noted = [name for place, name in enumerate(RARE, first)
                  if any(one[place] is not None for one in found)]  # fmt: skip
         names = (*HEAD, *coordinates, *metrics, *TAIL, *noted)
         return list(dict.fromkeys(names))

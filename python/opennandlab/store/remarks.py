@@ -19,7 +19,7 @@ from opennandlab.store.entry import Scalar
 from opennandlab.store.writing import marks, pieces
 
 NAME = "tag"
-TAG = re.compile(r"[^\s,;\"'<>=!\x00-\x1f\x7f\ud800-\udfff]{1,40}")
+TAG = re.compile(r"[^\s,;\"'<>=!]{1,40}")
 TAGS_MAX = 20
 NOTE_CHARS_MAX = 2000
 # How a query finds them.
@@ -50,10 +50,11 @@ def checked(tags: Iterable[str], note: str | None) -> tuple[str, ...]:
     """
     found = tuple(dict.fromkeys(tags))
     for tag in found:
-        if not TAG.fullmatch(tag):
+        # Letters without a shape of their own hide, or turn what is next to them around.
+        if not TAG.fullmatch(tag) or not tag.isprintable():
             raise StoreError(
-                f"the tag {shown(tag)} is not valid; accepted: 1 to 40 characters without spaces, "
-                "commas, quotes, < > = and !"
+                f"the tag {shown(tag)} is not valid; accepted: 1 to 40 characters that can be "
+                "printed, without spaces, commas, quotes, < > = and !"
             )
     if len(found) > TAGS_MAX:
         raise StoreError(f"{len(found)} tags; accepted: {TAGS_MAX} for each point")
