@@ -16,8 +16,9 @@ import os
 import re
 import select
 import stat
+import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,8 @@ FORMULA = set("=+-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}") | se
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 # How long a pipe may stay silent: one without a writer would block for ever.
 PIPE_WAIT_S = 10.0
+# As the name of an output.
+STDOUT = Path("-")
 # Pieces in which files are read.
 PIECE_BYTES = 1 << 20
 
@@ -66,23 +69,37 @@ def read_bytes(path: Path, bytes_max: int) -> bytes:
         kind = os.fstat(handle).st_mode
         if stat.S_ISREG(kind) and os.fstat(handle).st_size > bytes_max:
             raise OSError(errno.EFBIG, f"larger than {_size(bytes_max)}")
-        return _read_up_to(handle, bytes_max, is_pipe=stat.S_ISFIFO(kind))
+        return b"".join(pieces_of(handle, bytes_max, is_pipe=stat.S_ISFIFO(kind)))
     finally:
         os.close(handle)
 
 
-def _read_up_to(handle: int, bytes_max: int, *, is_pipe: bool) -> bytes:
-    read = bytearray()
+def pieces_of(handle: int, bytes_max: int, *, is_pipe: bool) -> Iterator[bytes]:
+    """Yield what an open file holds, up to a limit, in pieces.
+
+    Args:
+        handle: Its descriptor.
+        bytes_max: More than this is refused, and not read.
+        is_pipe: Whether it is a pipe, whose writer is not waited for without end.
+
+    Raises:
+        OSError: with the reason in words as its `strerror`.
+    """
+    count = 0
     while True:
         # A terminal waits for its person, a pipe waits for its writer, but not for ever.
         if not select.select([handle], [], [], PIPE_WAIT_S if is_pipe else None)[0]:
             raise OSError(errno.ETIMEDOUT, f"a pipe that stayed silent for {PIPE_WAIT_S:g} s")
-        piece = os.read(handle, min(PIECE_BYTES, bytes_max + 1 - len(read)))
+        piece = os.read(handle, min(PIECE_BYTES, bytes_max + 1 - count))
+        if not piece and is_pipe and not count:
+            why = "a pipe without data; what was read from it before is gone: save it into a file"
+            raise OSError(errno.ENODATA, why)
         if not piece:
-            return bytes(read)
-        read += piece
-        if len(read) > bytes_max:
+            return
+        count += len(piece)
+        if count > bytes_max:
             raise OSError(errno.EFBIG, f"larger than {_size(bytes_max)}")
+        yield piece
 
 
 def _size(count: int) -> str:
@@ -230,18 +247,21 @@ def check_writable(path: Path) -> None:
     Raises:
         OutputError: with the reason.
     """
+    if path == STDOUT:
+        raise OutputError("cannot write `-`: this output is a file; accepted: another name")
     if not path.name and not path.is_absolute():  # what an empty name becomes, or `.` itself
         raise OutputError(f"cannot write `{path}`: an empty name or a directory; give a file name")
     target = Path(os.path.realpath(path))
     try:
-        mode = target.stat().st_mode
+        # Not of the target: that of a descriptor which is a pipe has a name that leads nowhere.
+        mode = path.stat().st_mode
     except FileNotFoundError:
         mode = None
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}") from error
     if mode is not None and stat.S_ISDIR(mode):
         raise OutputError(f"cannot write {path}: it is a directory; give a file name")
-    if mode is not None and not os.access(target, os.W_OK):
+    if mode is not None and not os.access(path, os.W_OK):
         raise OutputError(f"cannot write {path}: permission denied")
     if mode is not None and not stat.S_ISREG(mode):
         return  # a device or a pipe: nothing to rename over
@@ -294,16 +314,20 @@ def write_pieces_atomically(path: Path, pieces: Iterable[bytes]) -> None:
     """Write pieces one after another to `path`: all of them, or nothing and the old file stays.
 
     Args:
-        path: Where to.
+        path: Where to; `-` is stdout.
         pieces: Made while they are written: together they may be more than the memory.
 
     Raises:
         WriteError: with the reason, such as a full disk.
     """
+    if path == STDOUT:
+        sys.stdout.buffer.writelines(pieces)
+        sys.stdout.buffer.flush()
+        return
     target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not target.is_file():
-            with target.open("wb", buffering=0) as stream:
+        if path.exists() and not path.is_file():
+            with path.open("wb", buffering=0) as stream:
                 stream.writelines(pieces)
             return
         _write_and_rename(target, pieces)

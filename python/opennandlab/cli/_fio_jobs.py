@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from opennandlab.core.jobs import JobResult, JobRun
     from opennandlab.measured.fio.output import Reported
 
-STDOUT = Path("-")
 HEAD = ["job", "rw", "bs", "QD", "requests", "IOPS", "MB/s", "mean µs", "p99 µs"]
 
 
@@ -26,6 +25,7 @@ def run_jobs(
 ) -> None:
     """Run the jobs of a file, write the files that were asked for, and print the tables."""
     from opennandlab.base.errors import ConfigError
+    from opennandlab.base.files import STDOUT
     from opennandlab.core.jobs import JobRun
     from opennandlab.core.run import Start
 

@@ -24,6 +24,7 @@ import typer
 
 from opennandlab.base.errors import legible
 from opennandlab.cli import _ending
+from opennandlab.cli import _pipes as pipes
 from opennandlab.cli import _streams as streams
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._help import designed, meant, near_options
@@ -98,7 +99,8 @@ def run(app: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
     """
     given = [*_complete(sys.argv[1:] if arguments is None else arguments)]
     try:
-        code = app(given, prog_name="opennandlab", standalone_mode=False)
+        with pipes.stored(given):
+            code = app(given, prog_name="opennandlab", standalone_mode=False)
     except KeyboardInterrupt:  # before a verb began to listen
         return terminal.INTERRUPTED
     except ClickError as error:

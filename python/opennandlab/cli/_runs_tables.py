@@ -188,6 +188,16 @@ def means_cells(found: "Means", metrics: Sequence[str]) -> tuple[list[str], list
     return [*(short[name] for name in found.by), "seeds", *names], rows
 
 
+def show(found: "Means | Rows", metrics: Sequence[str]) -> None:
+    """Print a table of means, or of points."""
+    from opennandlab.store.rows import Rows
+
+    if isinstance(found, Rows):
+        show_rows(found)
+    else:
+        show_means(found, metrics)
+
+
 def show_rows(rows: "Rows") -> None:
     """Print points, a row for each: what was varied, and the metrics that were asked for.
 

@@ -199,6 +199,22 @@ def check_outputs(
         seen.append(path)
 
 
+def csv_to_stdout(path: Path | None, *, as_json: bool) -> bool:
+    """Return whether `--csv -` was given: stdout is the table then, and holds nothing else.
+
+    Raises:
+        OutputError: with --json, which needs stdout too.
+    """
+    from opennandlab.base.errors import OutputError
+    from opennandlab.base.files import STDOUT
+
+    if path != STDOUT:
+        return False
+    if as_json:
+        raise OutputError("--csv - and --json both write to stdout; accepted: one of them")
+    return True
+
+
 def check_folder(folder: Path | None) -> None:
     """Refuse a directory that could not be written later; None is none.
 

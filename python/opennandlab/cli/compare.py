@@ -14,7 +14,7 @@ from opennandlab.cli.options.fio import FioChoice
 from opennandlab.cli.options.rows import argument, flag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import Console
 
@@ -61,13 +61,14 @@ class CompareOptions(FioChoice, Printed):
         Path | None,
         flag("Write a page with the table, and with all results in shared plots.", metavar="FILE"),
     ] = None
-    csv: Annotated[Path | None, flag("Write the table as CSV.", metavar="FILE")] = None
+    csv: Annotated[Path | None, flag("Write the table as CSV; - is stdout.", metavar="FILE")] = None
 
 
 def compare(given: CompareOptions) -> None:
     """Compare documents side by side, relative to the first; best and worst are marked."""
     inputs = {f"the input {path}": Path(path) for path in given.files}
-    outputs = {"--html": given.html, "--csv": given.csv}
+    is_csv = terminal.csv_to_stdout(given.csv, as_json=given.as_json)
+    outputs = {"--html": given.html, "--csv": None if is_csv else given.csv}
     if given.cost is not None:
         inputs["the prices"] = given.cost
     terminal.check_outputs(outputs, dict(inputs))
@@ -85,6 +86,20 @@ def compare(given: CompareOptions) -> None:
     if given.cost is not None:
         side = _with_cost(side, given.cost)
     paths = side.every if given.every else side.main
+    _write(side, paths, given)
+    if given.as_json:
+        terminal.emit_json(plain(side.comparison))
+    elif is_csv and not given.quiet:
+        for text in (*side.comparison.reasons, *side.comparison.warnings):
+            terminal.note(f"warning: {text}", style="yellow")
+    elif not given.quiet:
+        _show(side, paths)
+        _show_cost(side)
+        _tell(outputs)
+
+
+def _write(side: "Side", paths: "Sequence[str]", given: CompareOptions) -> None:
+    """Write the page and the table, as far as they were asked for."""
     if given.html is not None:
         from opennandlab.comparing import page
         from opennandlab.reports import output
@@ -94,14 +109,12 @@ def compare(given: CompareOptions) -> None:
         from opennandlab.comparing import sheet
 
         sheet.write(side.comparison, paths, given.csv)
-    if given.as_json:
-        terminal.emit_json(plain(side.comparison))
-    elif not given.quiet:
-        _show(side, paths)
-        _show_cost(side)
-        for path in (given.html, given.csv):
-            if path is not None:
-                typer.echo(f"wrote {path}")
+
+
+def _tell(outputs: "Mapping[str, Path | None]") -> None:
+    for path in outputs.values():
+        if path is not None:
+            typer.echo(f"wrote {path}")
 
 
 def _refuse(given: CompareOptions, side: "Side", refusal: "UnlikeError") -> NoReturn:

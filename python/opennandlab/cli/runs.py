@@ -150,7 +150,7 @@ class TableOptions(Printed):
     ] = None
     store: Place = None
     where: Where = None
-    csv: Annotated[Path | None, flag("Write it as CSV.", metavar="FILE")] = None
+    csv: Annotated[Path | None, flag("Write it as CSV; - is stdout.", metavar="FILE")] = None
     parquet: Annotated[
         Path | None, flag("Write it as Parquet (needs pyarrow).", metavar="FILE")
     ] = None
@@ -166,7 +166,10 @@ def table(given: TableOptions) -> None:
     from opennandlab.store.latex import latex_table
     from opennandlab.store.means import split
 
-    outputs = {"--csv": given.csv, "--parquet": given.parquet, "--tex": given.tex}
+    is_csv = terminal.csv_to_stdout(given.csv, as_json=given.as_json)
+    outputs = {
+        "--csv": None if is_csv else given.csv, "--parquet": given.parquet, "--tex": given.tex
+    }  # fmt: skip
     terminal.check_outputs(outputs)
     _check_endings(outputs)
     metrics, by = split(given.spec or "")
@@ -177,23 +180,20 @@ def table(given: TableOptions) -> None:
         found = (
             means.rows() if means else tables.picked(opened.rows(where=given.where or ()), metrics)
         )
-    for path in (given.csv, given.parquet):
-        if path is not None:
-            exporting.write_rows(found, path)
+    if given.csv is not None:
+        exporting.write_csv(found, given.csv)
+    if given.parquet is not None:
+        exporting.write_rows(found, given.parquet)
     if given.tex is not None:
         shown = tables.means_cells(means, metrics) if means else tables.rows_cells(found)
         write_atomically(given.tex, latex_table(*shown).encode())
     if given.as_json:
         plain = {"columns": found.columns, "rows": found.rows}
         terminal.emit_json(tables.means_json(means) if means else plain)
-    elif not given.quiet:
-        if means:
-            tables.show_means(means, metrics)
-        else:
-            tables.show_rows(found)
-        for path in outputs.values():
-            if path is not None:
-                terminal.note(f"table saved to {path}")
+    elif not given.quiet and not is_csv:
+        tables.show(means or found, metrics)
+        for path in (path for path in outputs.values() if path is not None):
+            terminal.note(f"table saved to {path}")
 
 
 @dataclass(frozen=True, kw_only=True)

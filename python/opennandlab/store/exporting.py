@@ -61,7 +61,8 @@ def write_rows(rows: Rows, path: Path) -> None:
     TABLES[form](rows, path)
 
 
-def _write_csv(rows: Rows, path: Path) -> None:
+def write_csv(rows: Rows, path: Path) -> None:
+    """Write a table as CSV, whatever the name of the file."""
     write_pieces_atomically(path, _csv_pieces(rows))
 
 
@@ -100,7 +101,7 @@ def _write_parquet(rows: Rows, path: Path) -> None:
 
 
 # Ending -> what writes a table so.
-TABLES: dict[str, Callable[[Rows, Path], None]] = {".csv": _write_csv, ".parquet": _write_parquet}
+TABLES: dict[str, Callable[[Rows, Path], None]] = {".csv": write_csv, ".parquet": _write_parquet}
 FORMS = (*TABLES, ".jsonl")
 
 
