@@ -282,7 +282,11 @@ def test_a_damaged_image_is_refused_with_its_reason(image: Path, short: Any) -> 
     for content, words in (
         (b"", "not a device image"),
         (b"PK\x03\x04 something else entirely", "not a device image"),
-        (whole[:10], "not a device image"),
+        # A cut image was called none, with the word that it does start with.
+        (whole[:3], "not a device image"),
+        (whole[:8], "cut off after 8 bytes: its header alone has 24"),
+        (whole[:23], "cut off after 23 bytes: its header alone has 24; accepted: the whole file"),
+        (whole[:24], "cut off or has grown: 0 bytes of body"),
         (whole[:-5], "cut off"),
         (whole + b"x", "grown"),
         (newer, "newer"),

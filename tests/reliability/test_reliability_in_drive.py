@@ -237,10 +237,13 @@ def test_a_life_test_wears_bakes_and_reads_the_drive_back() -> None:
 
 
 def test_a_drive_that_wears_out_before_tbw_fails_and_another_model_can_be_asked() -> None:
-    with pytest.raises(
-        onl.ConfigError, match=r"tbw: 1e\+308 TB is out of range; accepted: at most"
-    ):
+    with pytest.raises(onl.ConfigError, match=r"tbw: 1e\+308 TB is out of range; accepted: from"):
         drive_life_test(LIFE, "enterprise", tbw_tb=1e308)
+    # It wrote a whole pass without a word: the drive is filled before it is read back.
+    capacity_tb = float(onl.load_device(LIFE).effective["logical_bytes"]) / 1e12
+    with pytest.raises(onl.ConfigError, match=f"accepted: from {capacity_tb} TB, one fill"):
+        drive_life_test(LIFE, "enterprise", tbw_tb=0.99 * capacity_tb)
+    assert drive_life_test(LIFE, "enterprise", tbw_tb=capacity_tb).drive_writes == 1.0
     hopeless = drive_life_test(LIFE, "enterprise", tbw_tb=1.0)
     assert hopeless.worn_out
     assert not hopeless.passed

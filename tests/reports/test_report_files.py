@@ -359,7 +359,41 @@ def test_a_result_of_a_run_is_drawn_as_its_plot(cli: Cli, folder: Path) -> None:
     shutil.copy(folder / "r.json", folder / "s.json")
     refused = cli("report", "r.json", "s.json", "--html", "both.html")
     assert refused.returncode == 2
-    assert "drawn alone" in refused.stderr
+    assert "drawn alone; `compare` puts several next to each other" in refused.stderr
+
+
+def test_what_is_drawn_alone_and_not_compared_says_so(cli: Cli, folder: Path) -> None:
+    """Images were said to be compared by `compare`, which refused them as damaged JSON."""
+    (folder / "d.yaml").write_text(json.dumps(SMALL), encoding="utf-8")
+    (folder / "w.yaml").write_text(json.dumps(SHORT), encoding="utf-8")
+    run = ("benchmark", "-w", "w.yaml", "-c", "d.yaml", "-q")
+    for name in ("a", "b"):
+        assert cli(*run, "-o", f"{name}.json", "--save-image", f"{name}.onl").returncode == 0
+    for files in (("a.onl", "b.onl"), ("a.json", "b.onl")):
+        refused = cli("report", *files, "--html", "both.html")
+        assert refused.returncode == 2
+        assert "a device image is drawn alone; accepted: one `report FILE`" in refused.stderr
+        assert "compare" not in refused.stderr
+        refused = cli("compare", *files)
+        assert refused.returncode == 2
+        assert ".onl: a device image, and no document: `report` draws its wear" in refused.stderr
+    assert cli("report", "b.onl", "--html", "b.html").returncode == 0
+
+
+def test_what_a_command_prints_is_no_document(cli: Cli, folder: Path) -> None:
+    """The refusal of `reliability life --drives --json` listed 19 schemas, and no way to a page."""
+    printed = cli("reliability", "rber", "--json").stdout
+    (folder / "rber.json").write_text(printed, encoding="utf-8")
+    life = {"schema": "opennandlab.cli.reliability.life/1"}
+    (folder / "life.json").write_text(json.dumps(life), encoding="utf-8")
+    for name, said in (
+        ("rber", "is what `reliability rber --json` prints, and no document; its --output or"),
+        ("life", "`runs show KEY --output FILE` saves the document of each drive of the sample"),
+    ):
+        for verb in ("report", "runs add"):
+            refused = cli(*verb.split(), f"{name}.json")
+            assert refused.returncode == 2
+            assert said in refused.stderr
 
 
 def test_a_varied_parameter_is_drawn_above_one_another(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli._pipes import DESCRIPTOR
 from opennandlab.cli.options.common import ForPrint, Printed, tell_latex
 from opennandlab.cli.options.fio import FioChoice
 from opennandlab.cli.options.rows import argument, flag
@@ -156,6 +157,8 @@ def _page_beside(path: Path, *, is_sheet: bool) -> Path:
     """Return where a page goes that nobody named: into a folder that was given, else next to it."""
     if path.is_dir():
         return path / ("datasheet.html" if is_sheet else "report.html")
+    if DESCRIPTOR.fullmatch(str(path)):
+        _refuse(f"{path}: no page can be next to a pipe; accepted: with --html FILE")
     return path.parent / "datasheet.html" if is_sheet else path.with_suffix(".html")
 
 
@@ -211,17 +214,22 @@ def _write(report: "Report", measured: "Sequence[Measured | None]", outputs: Out
 
 def _draw_result(files: list[Path], outputs: Outputs) -> list[Path]:
     """Draw a document that is no standard test, if that is what was given; return the files."""
-    # A pipe can be read once only.
-    kinds = {_family(path) for path in files if path.is_file()} - {"pts", "suite", ""}
+    # A pipe with a name can be read once only.
+    families = {_family(path) for path in files if path.is_file()}
+    kinds = families - {"pts", "suite", ""}
     if not kinds:
         return []
+    from opennandlab.comparing.families import HOMES
     from opennandlab.core.loading import report_of
 
     if len(files) > 1:
-        _refuse(
-            f"a document of the kind `{min(kinds)}` is drawn alone; `compare` puts several "
-            "next to each other"
+        what = "a device image" if "image" in kinds else f"a document of the kind `{min(kinds)}`"
+        how = (
+            "`compare` puts several next to each other"
+            if len(families) == 1 and kinds <= HOMES.keys()
+            else "accepted: one `report FILE` for each"
         )
+        _refuse(f"{what} is drawn alone; {how}")
     return _write(report_of(files[0]), (), outputs)
 
 

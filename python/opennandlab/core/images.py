@@ -14,10 +14,11 @@ from opennandlab.base.words import size
 from opennandlab.core.config import DeviceConfig, Source, load_device
 from opennandlab.core.memory import available_bytes
 from opennandlab.documents.record import made
+from opennandlab.documents.saved import IMAGE
 from opennandlab.documents.wear import DriveWear
 
-# The first bytes of a device image.
-IMAGE = b"ONLIMAGE"
+# Magic word, version, length and checksum.
+HEADER_BYTES = 24
 # A pipe into which nobody writes is not waited for; on Windows there is text, and bytes.
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -26,7 +27,8 @@ def read_image(path: str | Path) -> bytes:
     """Read a device image.
 
     Raises:
-        ImageError: when it is not a file, does not fit the memory, or cannot be read.
+        ImageError: when it is not a file, does not fit the memory, cannot be read, or ends within
+            its header.
     """
     try:
         handle = os.open(path, OPEN_FLAGS)
@@ -40,9 +42,15 @@ def read_image(path: str | Path) -> bytes:
                     f"{path}: {size(status.st_size)}, larger than the memory available here "
                     f"({size(available)})"
                 )
-            return stream.read(status.st_size)
+            image = stream.read(status.st_size)
     except OSError as error:
         raise ImageError(f"{path}: {error.strerror or error}") from error
+    if image.startswith(IMAGE) and len(image) < HEADER_BYTES:
+        raise ImageError(
+            f"{path}: a device image that was cut off after {len(image)} bytes: its header alone "
+            f"has {HEADER_BYTES}; accepted: the whole file that --save-image wrote"
+        )
+    return image
 
 
 def drive_of(image: bytes, seed: int, path: str | Path) -> _core.Drive:

@@ -24,6 +24,16 @@ BYTES_MAX = 64 << 20
 # `run.json` has a kilobyte for each test.
 MOMENTS_BYTES_MAX = 1 << 20
 
+# How schemas of what commands print begin, and where their documents are.
+PRINTED = "opennandlab.cli."
+SAVED_BY = {
+    "reliability life": "`runs show KEY --output FILE` saves the document of each drive of the "
+    "sample, from the store that keeps them",
+    "sweep": "`runs show KEY --output FILE` saves the document of a point, and `--plot` draws them",
+}
+# The first bytes of a device image, which is none.
+IMAGE = b"ONLIMAGE"
+
 Kind = TypeVar("Kind")
 
 
@@ -49,13 +59,17 @@ def read_content(path: Path, accepted: str) -> bytes:
         accepted: What it may hold, in words.
 
     Raises:
-        ResultError: when it cannot be read, or is larger than any document.
+        ResultError: when it cannot be read, is larger than any document, or is a device image.
     """
     try:
-        return read_bytes(path, BYTES_MAX)
+        raw = read_bytes(path, BYTES_MAX)
     except OSError as error:
         hint = f"; accepted: {accepted}" if error.errno == errno.EFBIG else ""
         raise ResultError(f"{path}: {error.strerror or error}{hint}") from error
+    if raw.startswith(IMAGE):
+        hint = "`report` draws its wear, `--state image:FILE` begins a run with it"
+        raise ResultError(f"{path}: a device image, and no document: {hint}; accepted: {accepted}")
+    return raw
 
 
 def refuse_odd(path: Path, document: object) -> None:
@@ -92,10 +106,20 @@ def read_document(path: Path, accepted: Sequence[str]) -> JsonObject:
         found = "no `schema` of ours" if schema is None else f"the `schema` {shown(schema)}"
         raise ResultError(f"{path}: has {found}; accepted: {wanted}")
     if schema not in accepted:
+        if schema.startswith(PRINTED):
+            raise _printed(path, schema, wanted)
         hint = _of_version(schema, accepted)
         raise ForeignError(f"{path}: holds `{schema}`; accepted: {wanted}{hint}", schema)
     refuse_odd(path, document)
     return dict(document)
+
+
+def _printed(path: Path, schema: str, wanted: str) -> ForeignError:
+    """Return the error for what a command printed with `--json` and does not save."""
+    command = schema.removeprefix(PRINTED).partition("/")[0].replace(".", " ")
+    hint = SAVED_BY.get(command, "its --output or --plot, where it has one, saves what can be used")
+    text = f"{path}: `{schema}` is what `{command} --json` prints, and no document; {hint}"
+    return ForeignError(f"{text}; accepted: {wanted}", schema)
 
 
 def _of_version(schema: str, accepted: Collection[str]) -> str:

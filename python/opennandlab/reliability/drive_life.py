@@ -221,9 +221,12 @@ def _drive_writes(whole: DeviceConfig, tbw_tb: float | None) -> float | None:
         return None
     logical = float(whole.effective["logical_bytes"])
     writes = tbw_tb * 1e12 / logical
-    if writes > DRIVE_WRITES_MAX:
-        limit = DRIVE_WRITES_MAX * logical / 1e12
-        message = f"{tbw_tb:g} TB is out of range; accepted: at most {limit:.3g} TB on this drive"
+    # The whole drive is read back, so all of it must be written.
+    if not 1.0 <= writes <= DRIVE_WRITES_MAX:
+        message = (
+            f"{tbw_tb:g} TB is out of range; accepted: from {logical / 1e12:.12g} TB, one fill of "
+            f"this drive, to {DRIVE_WRITES_MAX * logical / 1e12:.3g} TB"
+        )
         raise ConfigError("tbw", message)
     return writes
 
