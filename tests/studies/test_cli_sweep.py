@@ -156,8 +156,34 @@ def test_what_cannot_be_is_refused_with_a_sentence(asked, said):
     text = run(*asked, code=2)
     assert said in text
     assert "Traceback" not in text
-    # A refused sweep once left an empty store; which numbers there are is known behind its points.
-    assert Path("kept").exists() == ("--metrics" in asked)
+    # A refused sweep once left an empty store.
+    assert not Path("kept").exists()
+
+
+@pytest.mark.parametrize("asked", [("--metrics", "wfa"), ("--y", "wfa"), ("--until", "wfa=1%")])
+def test_names_of_no_number_are_refused_before_anything_runs(asked):
+    """An hour of points ended in the refusal of a name with a slip."""
+    for verb in (["-c", "dev.yaml", "-w", "work.yaml", *GRID, "--dry-run"],
+                 ["reliability.drive-life", "-c", "dev.yaml", "--vary", "life.tbw_tb=1,2"],
+                 ["pts.iops", "-c", "dev.yaml", "--vary", "pts.oio=1,2"]):  # fmt: skip
+        text = run(*verb, *asked, code=2)
+        assert "`wfa` is not a metric of these runs" in text
+        assert not Path("kept").exists()
+    assert "did you mean `waf`" in swept(*asked, code=2)
+
+
+def test_where_only_a_document_shows_the_names_one_point_is_enough():
+    grid = ("theory.waf", "--vary", "over_provisioning_pct=0.1:0.4:40", "--jobs", "1")
+    text = run(*grid, "--metrics", "waff", code=2)
+    assert "`waff` is not a metric of these runs; accepted: waf, spare_factor_effective" in text
+    with Store.open(Path("kept")) as store:
+        # What was done is kept.
+        assert 1 <= len(store) < 40
+    # And that is enough to refuse it the next time.
+    before = Path("kept/runs.db").read_bytes()
+    assert "`waff`" in run(*grid, "--metrics", "waff", code=2)
+    assert Path("kept/runs.db").read_bytes() == before
+    assert "40" in run(*grid, "--metrics", "waf")
 
 
 @pytest.mark.parametrize("more", [["--store", "kept"], []])
@@ -206,7 +232,7 @@ def test_a_signal_keeps_what_is_done_and_the_same_command_goes_on(number):
     assert 2 <= len(before) < 360
     if number != signal.SIGKILL:
         assert process.returncode == 130
-        assert "the same command goes on" in err
+        assert "the same command continues" in err
         assert "Traceback" not in err + out
     # A little sweep of the same points: those that are there are known.
     with Store.open(Path("kept")) as store:

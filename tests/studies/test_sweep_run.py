@@ -7,15 +7,19 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import opennandlab as onl
-from opennandlab import _core
+import pts_documents
+from opennandlab import _core, ecc
 from opennandlab.base.campaign import Stopped
 from opennandlab.base.errors import ConfigError
+from opennandlab.documents.record import plain
+from opennandlab.reliability import drive_life_test, life_test
 from opennandlab.stats.groups import grouped
 from opennandlab.store import Entry, Outcome, Store
 from opennandlab.store.entry import numbers
@@ -513,3 +517,29 @@ def test_a_standard_test_without_a_whole_window_has_no_mean() -> None:
     document = {"results": {"waf_end": 2.0}, "steady_state": states}
     found = VERBS["pts.wsat"].metrics(document)
     assert found == {"waf_end": 2.0, "steady": 0.0, "average_2": 5.0}
+
+
+def test_numbers_of_documents_are_among_the_names_of_their_verb():
+    """A name that a verb does not know is refused before its sweep runs."""
+    run = onl.benchmark(SMALL, {**WORK, "timed": True}, breakdown=True)
+    documents = {
+        "benchmark": [plain(run.content)],
+        "reliability.life": [life_test("tlc_standard").to_dict()],
+        "reliability.drive-life": [drive_life_test(SMALL, programs=1e4).to_dict()],
+        "ecc.curve": [plain(ecc.curve("bch:m=8,t=4", "bsc", [1e-2], errors=20).content)],
+        **{
+            f"pts.{document['test']}": [document]
+            for document in (
+                pts_documents.iops(), pts_documents.throughput(), pts_documents.latency(),
+                pts_documents.wsat(), pts_documents.xsr(), pts_documents.rw_ratio(),
+            )
+        },
+    }  # fmt: skip
+    for name, found in documents.items():
+        verb = VERBS[name]
+        known = verb.names({})
+        assert known is not None
+        for metric in (metric for one in found for metric in verb.metrics(one)):
+            assert any(fnmatchcase(metric, form) for form in known), (name, metric)
+        for column in verb.columns:
+            assert any(fnmatchcase(column, form) for form in known), (name, column)

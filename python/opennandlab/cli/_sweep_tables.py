@@ -1,7 +1,7 @@
 """What `sweep` shows: how far it is, the table of its points, failures, costs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "opennandlab.sweep/1"
 FAILURES_SHOWN = 5
+NAMES_SHOWN = 12
 # What closed forms are short of by themselves, on drives of some hundred blocks.
 THEORY_SHARE = 0.02
 
@@ -48,9 +49,6 @@ def names_of(groups: Sequence["Group"], wanted: "Sweep", chosen: Sequence[str] |
     Raises:
         ConfigError: for a number that the runs do not have.
     """
-    from opennandlab.base.errors import ConfigError
-    from opennandlab.base.hints import nearest
-
     known = list(dict.fromkeys(name for group in groups for name in group.means))
     if chosen is None:
         has_means = any(group.count > 1 for group in groups)
@@ -58,15 +56,39 @@ def names_of(groups: Sequence["Group"], wanted: "Sweep", chosen: Sequence[str] |
         usual = [name for name in wanted.verb.columns if name in known and name not in aside]
         drawn = wanted.plot.get("y")
         return usual + ([drawn] if drawn in known and drawn not in usual else []) or known[:5]
-    unknown = next((name for name in chosen if known and name not in known), None)
-    if unknown is not None:
-        near = nearest(unknown, known)
-        meant = f"; did you mean `{near}`?" if near else ""
-        accepted = ", ".join(known)
-        raise ConfigError(
-            "--metrics", f"`{unknown}` is not a metric of these runs; accepted: {accepted}{meant}"
-        )
+    if known:
+        refuse_unknown({"--metrics": chosen}, known, wanted.verb.columns)
     return list(chosen)
+
+
+def refuse_unknown(
+    asked: Mapping[str, Sequence[str]], known: Sequence[str], usual: Sequence[str]
+) -> None:
+    """Refuse names of numbers that runs cannot have.
+
+    Args:
+        asked: Names, by the option that has them.
+        known: The names that there may be, `*` for any part of one.
+        usual: Those that a message names first.
+
+    Raises:
+        ConfigError: for the first that is not among them.
+    """
+    from fnmatch import fnmatchcase
+
+    from opennandlab.base.errors import ConfigError
+    from opennandlab.base.hints import nearest
+
+    for option, names in asked.items():
+        for name in names:
+            if not any(fnmatchcase(name, form) for form in known):
+                near = nearest(name, list(known))
+                meant = f"; did you mean `{near}`?" if near else ""
+                some = list(dict.fromkeys([*(one for one in usual if one in known), *known]))
+                rest = len(some) - NAMES_SHOWN
+                accepted = ", ".join(some[:NAMES_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+                message = f"`{name}` is not a metric of these runs; accepted: {accepted}{meant}"
+                raise ConfigError(option, message)
 
 
 def show(run: "Run", groups: Sequence["Group"], names: Sequence[str], plot: Path | None) -> None:

@@ -18,6 +18,8 @@ from opennandlab.cli.options.rows import argument, flag
 from opennandlab.cli.options.workload import WorkloadOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opennandlab.cli.options.common import BandKind
     from opennandlab.studies.rating.band import Variants
     from opennandlab.studies.sweeps.definition import Sweep
@@ -105,7 +107,8 @@ def sweep(given: SweepOptions) -> None:
         terminal.check_outputs({"--plot": given.plot})
         paper = given.page(given.plot)
         found, wanted = _asked(given)
-        chosen = given.metrics.split(",") if given.metrics else None
+        chosen = [it.strip() for it in given.metrics.split(",")] if given.metrics else None
+        look = _look(wanted, chosen)
         if given.plot is not None and not wanted.varied:
             raise ConfigError(
                 "--plot", "nothing is varied, so the plot has no axis; accepted: with --vary"
@@ -116,7 +119,7 @@ def sweep(given: SweepOptions) -> None:
             _show_cost(given, wanted)
             return
         with Store.open(given.store) as kept, shown(tables.line, quiet=given.quiet) as watch:
-            run = Run(wanted, kept, watch=watch, retry=given.retry)
+            run = Run(wanted, kept, watch=watch, retry=given.retry, look=look)
             _note_start(run, kept.path, quiet=given.quiet)
             if carried_out(lambda: run.to_the_end(given.engine_of(kept)), lambda: _there(run)):
                 if given.as_json:
@@ -141,6 +144,26 @@ def sweep(given: SweepOptions) -> None:
         if any(row.error is not None for row in rows):
             tables.show_failures(rows, quiet=given.quiet)
             raise typer.Exit(terminal.FAILED)
+
+
+def _look(
+    wanted: "Sweep", chosen: "Sequence[str] | None"
+) -> "Callable[[Mapping[str, float]], None] | None":
+    """Refuse names of numbers that no run can have, or return what does so after the first run.
+
+    Raises:
+        ConfigError: for such a name, where the schema of the documents shows it.
+    """
+    asked = {
+        "--metrics": chosen or [],
+        "plot.y": [wanted.plot["y"]] if "y" in wanted.plot else [],
+        "--until": list(wanted.seeds.until),
+    }
+    known = wanted.verb.names(wanted.request)
+    if known is None:
+        return lambda metrics: tables.refuse_unknown(asked, list(metrics), wanted.verb.columns)
+    tables.refuse_unknown(asked, known, wanted.verb.columns)
+    return None
 
 
 def _asked(given: SweepOptions) -> "tuple[Variants | None, Sweep]":

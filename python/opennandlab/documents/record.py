@@ -148,6 +148,26 @@ def read(
         value = _without(value, problem.place)
 
 
+def number_paths(kind: object) -> Iterator[str]:
+    """Yield the dotted paths of numbers that a record may have, `*` for the keys of a mapping.
+
+    Args:
+        kind: The record, or the description of a type that msgspec gives. Lists are left out.
+    """
+    found = kind if isinstance(kind, msgspec.inspect.Type) else msgspec.inspect.type_info(kind)
+    parts: list[tuple[str, msgspec.inspect.Type]] = []
+    if isinstance(found, msgspec.inspect.IntType | msgspec.inspect.FloatType):
+        yield ""
+    elif isinstance(found, msgspec.inspect.UnionType):
+        yield from dict.fromkeys(path for one in found.types for path in number_paths(one))
+    elif isinstance(found, msgspec.inspect.DictType):
+        parts = [("*", found.value_type)]
+    elif isinstance(found, msgspec.inspect.StructType):
+        parts = [(field.encode_name, field.type) for field in found.fields]
+    for name, inner in parts:
+        yield from (f"{name}.{path}" if path else name for path in number_paths(inner))
+
+
 def problem_of(error: msgspec.ValidationError, value: object, kind: type[Any]) -> Problem:
     """Return what a refusal of the decoder means: where, what stands there, what is accepted."""
     text, _, at = str(error).partition(" - at `")

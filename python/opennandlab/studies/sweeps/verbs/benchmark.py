@@ -23,7 +23,8 @@ from opennandlab.core.result import Result
 from opennandlab.core.run import SEED, benchmark, replay
 from opennandlab.core.slices import Progress
 from opennandlab.core.traces import check_without_traces
-from opennandlab.documents.record import JsonObject
+from opennandlab.documents.metrics import Metrics
+from opennandlab.documents.record import JsonObject, number_paths
 from opennandlab.store.entry import numbers
 from opennandlab.studies.sweeps.point import PATHS
 from opennandlab.studies.sweeps.predicted import predicted_at
@@ -93,6 +94,11 @@ class Simulated(OnDrive):
         "waf", "predicted_waf", "iops.total", "throughput_mb_s.total", "latency_us.all.p99",
     )  # fmt: skip
     theory: ClassVar[str | None] = "predicted_waf"
+
+    def names(self, request: Mapping[str, Any]) -> list[str]:
+        """Return the numbers of `metrics`, and that of theory."""
+        del request
+        return [*number_paths(Metrics), "predicted_waf"]
 
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the numbers of `metrics`, and the write amplification that theory predicts."""

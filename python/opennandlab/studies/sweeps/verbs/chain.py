@@ -202,6 +202,10 @@ class Chain(OnDrive):
         for name, stage in settings["stages"].items():
             _rehearse(name, stage["run"], device)
 
+    def names(self, request: Mapping[str, Any]) -> list[str]:
+        """Return the names of stages; which numbers these have depends on how they end."""
+        return [*(f"{stage}.*" for stage in request["stages"]), "stages_passed"]
+
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the numbers of all stages, each below its name, and how many stages passed."""
         rows = document["stages"]

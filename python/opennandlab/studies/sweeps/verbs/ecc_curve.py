@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from opennandlab.base.campaign import Watcher
 from opennandlab.base.errors import ConfigError, ResultError
 from opennandlab.core.run import SEED
-from opennandlab.documents.record import JsonObject
+from opennandlab.documents.ecc import CurvePoint
+from opennandlab.documents.record import JsonObject, number_paths
 from opennandlab.ecc.channels import Channel, points_of
 from opennandlab.ecc.codes import Code, Decoder
 from opennandlab.ecc.curves import METHODS, Curve, Effort, Progress, curve
@@ -118,6 +119,11 @@ class EccCurve(Verb):
             progress=told,
         )
         return found.document
+
+    def names(self, request: Mapping[str, Any]) -> list[str]:
+        """Return the numbers of a point of a curve."""
+        del request
+        return [path for path in number_paths(CurvePoint) if path.partition(".")[0] not in ASIDE]
 
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the numbers of the point, counts apart."""

@@ -15,8 +15,8 @@ from opennandlab.core.config import DeviceConfig, load_device, read_device, read
 from opennandlab.core.overrides import set_path
 from opennandlab.core.run import SEED
 from opennandlab.core.slices import Progress
-from opennandlab.documents.life import LifeTrace
-from opennandlab.documents.record import JsonObject, plain
+from opennandlab.documents.life import DriveLifeTest, LifeTest, LifeTrace
+from opennandlab.documents.record import JsonObject, number_paths, plain
 from opennandlab.reliability import Model, load_model
 from opennandlab.reliability.drive_life import drive_life_test
 from opennandlab.reliability.life import life_test
@@ -146,6 +146,12 @@ class Life(OnDrive):
         """Return what tells a watcher how far the test is."""
         watch(None)
         return {}
+
+    def names(self, request: Mapping[str, Any]) -> list[str]:
+        """Return the numbers of both kinds of life test."""
+        del request
+        paths = dict.fromkeys([*number_paths(LifeTest), *number_paths(DriveLifeTest)])
+        return [*(path for path in paths if path != "seed"), "passed", "extrapolated"]
 
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the numbers of the outcome; `passed` and `extrapolated` are 1 or 0."""

@@ -13,7 +13,9 @@ from opennandlab.base.journal import JournalError
 from opennandlab.core.config import load_device, read_device
 from opennandlab.core.run import SEED
 from opennandlab.documents.pts import PtsDocument
-from opennandlab.documents.record import JsonObject, plain
+from opennandlab.documents.pts_base import Results
+from opennandlab.documents.pts_results import RESULTS
+from opennandlab.documents.record import JsonObject, number_paths, plain
 from opennandlab.pts.bench.folder import Place
 from opennandlab.pts.bench.plan import Settings
 from opennandlab.pts.bench.record import Progress
@@ -108,6 +110,12 @@ class StandardTest(OnDrive):
         """Say that a smoke is no measurement."""
         is_smoke = settings["pts"]["time_base"] == "smoke"
         return "smoke: not a result; the cells are too short for it" if is_smoke else None
+
+    def names(self, request: Mapping[str, Any]) -> list[str]:
+        """Return the numbers of the results of the test, and of its steady states."""
+        del request
+        results = RESULTS.get(self.test.name, Results)
+        return [*number_paths(results), "steady", "average_*"]
 
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the numbers of `results`, and the mean of the window of each tracked value.
