@@ -527,6 +527,18 @@ def test_theory_takes_the_effective_spare_factor_of_a_device(cli: Cli) -> None:
     alone = json.loads(cli(*again, str(given["spare_factor"]), "--json").stdout)
     assert found["waf"] == pytest.approx(alone["waf"], rel=1e-5)
     assert "effective: the spare factor" in cli("theory", "waf", "-c", "small.yaml").stdout
+    choices = ("--set", "ftl.gc_policy={kind: d_choices, d: 3}")
+    assert "policy d_choices, d 3," in cli("theory", "waf", "-c", "small.yaml", *choices).stdout
+    for mapping, said in (
+        ("{kind: fast, log_blocks: 512}", "the formula of FAST, all blocks of data share the log"),
+        ("{kind: bast, log_blocks: 512}", "(theory.waf_bast)"), ("{kind: block}", "waf_block_mapping"),
+    ):  # fmt: skip
+        merging = ("theory", "waf", "-c", "tlc_standard", "--set", f"ftl.mapping={mapping}")
+        found = json.loads(cli(*merging, "--json").stdout)
+        assert found["parameters"]["mapping"] in mapping
+        assert said in found["note"]
+        assert "effective" not in found["note"]
+        assert ("log_blocks" in found["parameters"]) is ("log_blocks" in mapping)
     steps = cli("theory", "waf", "-c", "small.yaml", "--set", "ftl.refresh.after_days=10")
     assert "none (no closed form)" in steps.stdout
     assert "no closed form describes this device: ftl.refresh" in steps.stdout

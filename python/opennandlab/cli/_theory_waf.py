@@ -90,6 +90,17 @@ NOMINAL = (
 )
 
 
+EFFECTIVE = "effective: the spare factor of the device without its reserve blocks"
+# Which formula of `opennandlab.theory` a drive has that merges blocks.
+MERGING = "neither policy nor spare factor has a part"
+FORMULAS = {
+    "block": "each write of a page copies its block (theory.waf_block_mapping)",
+    "bast": "the formula of BAST, a log block serves one block of data (theory.waf_bast)",
+    "fast": "the formula of FAST, all blocks of data share the log (theory.waf_fast)",
+    "zoned": "a drive with zones moves nothing",
+}
+
+
 @dataclass(frozen=True)
 class Found:
     """An answer.
@@ -149,7 +160,7 @@ def _of_device(given: WafOptions, config: str) -> Found:
     """Return the WAF of a device by its effective spare factor, or why no closed form knows it."""
     from opennandlab.core.config import load_device
     from opennandlab.core.overrides import parse_overrides
-    from opennandlab.theory.prediction import NoFormulaError, closed_form_waf
+    from opennandlab.theory.prediction import NoFormulaError, closed_form_waf, collects
 
     device = load_device(config, parse_overrides(given.sets or []))
     resolved, effective = device.to_dict(), device.effective
@@ -161,22 +172,31 @@ def _of_device(given: WafOptions, config: str) -> Found:
         "trim_pct": given.trim_pct,
         "trim_target": given.trim_target.value,
     }
-    policy = resolved["ftl"]["gc_policy"]
     parameters = {
         "device": device.name,
-        "policy": policy["kind"] if isinstance(policy, dict) else policy,
+        **_ways(resolved),
         "pages_per_block": effective["pages_per_block"],
         "spare_factor": effective["spare_factor_effective"],
         "spare_factor_nominal": effective["spare_factor"],
         "over_provisioning": resolved["ftl"]["over_provisioning_pct"],
         **_load(given),
     }
-    value, note = None, "effective: the spare factor of the device without its reserve blocks"
+    value = None
+    note = EFFECTIVE if collects(resolved) else f"{MERGING}: {FORMULAS[parameters['mapping']]}"
     try:
         value = closed_form_waf(resolved, effective, writes)
     except NoFormulaError as reason:
         note = f"no closed form describes this device: {reason}"
     return Found(parameters, value, note)
+
+
+def _ways(device: dict[str, Any]) -> dict[str, Any]:
+    """Return how a resolved device collects, and how it maps if not by page, as parameters."""
+    from opennandlab.theory.prediction import mapping_of, policy_of
+
+    (policy, own), (mapping, parameters) = policy_of(device), mapping_of(device)
+    found = {"policy": policy, **own}
+    return found if mapping == "page" else {**found, "mapping": mapping, **parameters}
 
 
 def _spare_factor(spare_factor: float | None, over_provisioning: float | None) -> float:

@@ -203,7 +203,7 @@ def _collecting_waf(
     programs = programs_per_page(effective)
     if kind == "sequential":
         return _rounded(programs)
-    policy, parameters = _kind(device["ftl"]["gc_policy"])
+    policy, parameters = policy_of(device)
     page_bytes = _unit_bytes(effective)
     if policy not in POLICIES:
         raise NoFormulaError(f"ftl.gc_policy: {policy}")
@@ -283,6 +283,20 @@ def mapping_of(device: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         device: The resolved device.
     """
     return _kind(device["ftl"].get("mapping", "page"))
+
+
+def policy_of(device: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return how a resolved device chooses its victims, and the parameters of that.
+
+    Args:
+        device: The resolved device.
+    """
+    return _kind(device["ftl"]["gc_policy"])
+
+
+def collects(device: Mapping[str, Any]) -> bool:
+    """Tell whether the WAF follows from how a resolved device collects, not from its merges."""
+    return mapping_of(device)[0] in {"page", "dftl"}
 
 
 def has_write_buffer(device: Mapping[str, Any]) -> bool:
