@@ -531,8 +531,9 @@ def test_theory_takes_the_effective_spare_factor_of_a_device(cli: Cli) -> None:
     assert "policy d_choices, d 3," in cli("theory", "waf", "-c", "small.yaml", *choices).stdout
     for mapping, said in (
         ("{kind: fast, log_blocks: 512}", "the formula of FAST, all blocks of data share the log"),
-        ("{kind: bast, log_blocks: 512}", "(theory.waf_bast)"), ("{kind: block}", "waf_block_mapping"),
-    ):  # fmt: skip
+        ("{kind: bast, log_blocks: 512}", "(theory.waf_bast)"),
+        ("{kind: block}", "waf_block_mapping"),
+    ):
         merging = ("theory", "waf", "-c", "tlc_standard", "--set", f"ftl.mapping={mapping}")
         found = json.loads(cli(*merging, "--json").stdout)
         assert found["parameters"]["mapping"] in mapping

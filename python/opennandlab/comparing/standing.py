@@ -15,7 +15,7 @@ NAMED_MAX = 3
 
 
 def standing(found: Comparison, paths: Sequence[str]) -> list[str]:
-    """Return a sentence for each document but the first; empty if there is nothing to say of it.
+    """Return a sentence for each document but the first, if there is something to report of it.
 
     Args:
         found: The comparison.

@@ -62,7 +62,7 @@ def write_rows(rows: Rows, path: Path) -> None:
 
 
 def write_csv(rows: Rows, path: Path) -> None:
-    """Write a table as CSV, whatever the name of the file."""
+    """Write a table as CSV into a file of any name."""
     write_pieces_atomically(path, _csv_pieces(rows))
 
 

@@ -134,7 +134,7 @@ def caution(packed: bytes) -> str | None:
     """Return why the numbers of a point are no measurement; None if they are one, or damaged.
 
     Args:
-        packed: Its settings and document, of which the document, which is long, is not parsed.
+        packed: Its settings and document; the document, which may be long, is not parsed.
     """
     try:
         text = _inflated(packed).decode()

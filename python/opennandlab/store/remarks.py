@@ -50,7 +50,7 @@ def checked(tags: Iterable[str], note: str | None) -> tuple[str, ...]:
     """
     found = tuple(dict.fromkeys(tags))
     for tag in found:
-        # Letters without a shape of their own hide, or turn what is next to them around.
+        # Control and format characters hide, or reverse the letters next to them.
         if not TAG.fullmatch(tag) or not tag.isprintable():
             raise StoreError(
                 f"the tag {shown(tag)} is not valid; accepted: 1 to 40 characters that can be "

@@ -295,7 +295,7 @@ def policy_of(device: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def collects(device: Mapping[str, Any]) -> bool:
-    """Tell whether the WAF follows from how a resolved device collects, not from its merges."""
+    """Return whether the WAF follows from how a resolved device collects, not from its merges."""
     return mapping_of(device)[0] in {"page", "dftl"}
 
 

@@ -82,6 +82,7 @@ class LifeTests(Family):
         flat = dict(_numbers(plain(document)))
         main = [path for path in MAIN if path in flat]
         rest = [path for path in flat if path not in MAIN]
+        ends: dict[str, tuple[float | None, float | None]]
         ends = dict.fromkeys(OBSERVED, (document.uber_low, document.uber_high))
         ends |= {path: poisson_interval(int(flat[path] or 0)) for path in COUNTS if path in flat}
         return {

@@ -112,6 +112,10 @@ SHARES = {
 }
 
 
+# Lower and upper end of an interval.
+Ends = tuple[float | None, float | None]
+
+
 class Results(Family):
     """Results of runs of the simulator."""
 
@@ -257,9 +261,7 @@ def _is_shown(path: str, flat: dict[str, float | None]) -> bool:
     return flat.get(re.sub(r"\.p\d+$", ".mean", path)) is not None
 
 
-def _ends(
-    metrics: JsonObject, flat: dict[str, float | None]
-) -> Iterator[tuple[str, tuple[float, float]]]:
+def _ends(metrics: JsonObject, flat: dict[str, float | None]) -> Iterator[tuple[str, Ends]]:
     """Yield the 95 % intervals of the UBER, of counts of errors, and of their shares."""
     if metrics.get("uber_interval"):
         yield "uber", metrics["uber_interval"]
@@ -268,7 +270,7 @@ def _ends(
         count = flat.get(of)
         if value is None or count is None or not any(fnmatchcase(of, form) for form in EVENTS):
             continue
-        # Neither the rate of a model nor a share without an event says what it is out of.
+        # The rate of a model has no count, and a share of 0 has no denominator.
         if (path == of or count) and metrics.get(f"{path}_method") in {None, "observed"}:
             scale = value / count if path != of else 1.0
             low, high = poisson_interval(int(count))
