@@ -1,7 +1,7 @@
 """Documents on disk: JSON of ours, whole and unedited, or refused with the reason.
 
-What a file holds is told by its `schema`, such as `opennandlab.result/1`. Which keys it must have
-is declared in `documents`; here is what all of them have in common.
+The `schema` of a file, such as `opennandlab.result/1`, names its kind. Its keys are declared in
+`documents`; this file has the rules that all kinds have in common.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> JsonObject:
 
 
 def read_moments(path: Path) -> JsonObject:
-    """Return what a `run.json` tells of the runs of its folder; nothing where it is none."""
+    """Return the runs that a `run.json` lists by name; nothing for any other file."""
     try:
         found = json.loads(read_bytes(path, MOMENTS_BYTES_MAX))
     except (OSError, ValueError, RecursionError):
