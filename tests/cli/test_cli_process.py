@@ -154,6 +154,18 @@ def test_a_stopped_run_leaves_the_whole_result_of_an_earlier_one(folder: Path) -
     assert not (folder / "results.partial.json").exists()
 
 
+def test_a_run_that_is_stopped_in_its_preconditioning_leaves_no_file(folder: Path) -> None:
+    """A result without metrics was saved, said to cover the part that was run, and drawn."""
+    endless = "workload.precondition=[{kind: workload, drive_writes: 1000000}]"
+    options = ("--set", endless, "--plot", "plot.html", "--json")
+    code, stdout, stderr = interrupted(folder, signal.SIGINT, *options)
+    message = "interrupted: the measured part never began, so no file is written"
+    assert code == 130
+    assert f"error: {message}\n" in stderr
+    assert json.loads(stdout)["error"] == {"exit_code": 130, "message": message}
+    assert not {"results.json", "plot.html"} & {path.name for path in folder.iterdir()}
+
+
 def test_stopped_jobs_say_what_was_written(folder: Path) -> None:
     (folder / "endless.fio").write_text(
         "[a]\nrw=read\nsize=1m\n[b]\nstonewall\nrw=randread\nsize=1m\nruntime=1000h\ntime_based\n"

@@ -18,6 +18,8 @@ from conftest import COMMAND
 from opennandlab import _core
 from opennandlab.core import images, memory, run
 from opennandlab.core.history import History
+from opennandlab.core.observation import Observation
+from opennandlab.core.requests import Requests
 
 
 def test_the_same_seed_gives_the_same_result_and_another_does_not(small: Any, short: Any) -> None:
@@ -112,19 +114,21 @@ def test_ctrl_c_gives_what_was_measured_until_then(small: Any, short: Any) -> No
     assert any("interrupted" in text for text in result.warnings)
 
 
-def test_ctrl_c_before_measuring_gives_a_partial_result_without_metrics(
-    small: Any, short: Any
+def test_ctrl_c_in_the_preconditioning_leaves_no_result(
+    small: Any, short: Any, tmp_path: Path
 ) -> None:
-    def interrupt(_: onl.Progress) -> None:
+    """A document without metrics was saved, and passed for the result of a run."""
+
+    def interrupt(state: onl.Progress) -> None:
+        assert not state.measured
         raise KeyboardInterrupt
 
-    prepared = run.prepare_benchmark(run.Start(small), short)
+    watch = Observation(requests=Requests(tmp_path / "requests.csv"))
+    prepared = run.prepare_benchmark(run.Start(small), short, watch=watch)
     with pytest.raises(onl.Interrupted) as stop:
         prepared.measure(progress=interrupt, slice_ops=10)
-    assert stop.value.result is not None
-    assert stop.value.result.metrics == {}
-    assert not stop.value.result.passed
-    assert stop.value.result._repr_html_()
+    assert stop.value.result is None
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_drive_in_two_threads_runs_one_job_and_refuses_the_other(small: Any) -> None:

@@ -28,7 +28,7 @@ def run_and_report(run: "Run", given: MeasuredRunOptions, probes: "Probes | None
         probes: Takes probes of the run; None for none.
     """
     from opennandlab.base.errors import OutputError
-    from opennandlab.core.result import Interrupted
+    from opennandlab.core.result import NOTHING_MEASURED, Interrupted
 
     code = terminal.DONE
     try:
@@ -40,7 +40,8 @@ def run_and_report(run: "Run", given: MeasuredRunOptions, probes: "Probes | None
         code = terminal.DONE if result.passed else terminal.FAILED
     except Interrupted as interruption:
         if interruption.result is None:
-            raise
+            text = f"interrupted: {NOTHING_MEASURED}, so no file is written"
+            terminal.stop(terminal.INTERRUPTED, text, as_json=given.as_json)
         # A second Ctrl-C, pressed in doubt, must not cost the part that is now being saved.
         terminal.ignore_signals()
         result, code = interruption.result, terminal.INTERRUPTED

@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from opennandlab.documents.ocp import OcpDocument
     from opennandlab.reports.figure.paper import Paper
 
-# The checks of a run whose measured part never began: there is nothing to trust.
-NOT_MEASURED = Checks(passed=False, failures=["the measured part never began"])
+NOTHING_MEASURED = "the measured part never began"
+# The checks of such a run: there is nothing to trust.
+NOT_MEASURED = Checks(passed=False, failures=[NOTHING_MEASURED])
 
 
 class Result:
@@ -324,7 +325,8 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C in the middle of a run. A `KeyboardInterrupt`, so that loops over runs end too.
 
     Args:
-        result: What had been measured until then, marked `partial`; None when nothing had.
+        result: What had been measured until then, marked `partial`; None when nothing had, as in
+            the preconditioning.
     """
 
     def __init__(self, result: Result | None) -> None:

@@ -35,7 +35,13 @@ from opennandlab.core.observation import Observation, logs_of_run, observe, time
 from opennandlab.core.readers import load_own
 from opennandlab.core.recorded import check_digest, table_of
 from opennandlab.core.requests import Recording, RequestFile
-from opennandlab.core.result import Interrupted, Result, assemble, outcome_of
+from opennandlab.core.result import (
+    NOTHING_MEASURED,
+    Interrupted,
+    Result,
+    assemble,
+    outcome_of,
+)
 from opennandlab.core.slices import Clock, Exclusive, Watcher, iter_run
 from opennandlab.core.traces import TenantTraces, legible, printable, read_traces, unnamed
 from opennandlab.documents.result import Effective, Observed, Origin
@@ -311,7 +317,7 @@ class Run:
 
         Raises:
             BusyError: when it is in progress already.
-            Interrupted: on Ctrl-C, with the partial result.
+            Interrupted: on Ctrl-C, with the partial result; without one before the measured part.
         """
         work = self.names["workload_name"]
         logs.info("run", f"begin {work} on {self.device.name}, seed {self.seed}", seed=self.seed)
@@ -324,6 +330,9 @@ class Run:
                     if progress is not None:
                         progress(state)
             except KeyboardInterrupt:
+                if outcome_of(self._core).metrics is None:
+                    logs.info("run", f"interrupted: {NOTHING_MEASURED}")
+                    raise Interrupted(None) from None
                 kept = recording.end()
                 raise Interrupted(self._result(clock, kept, partial=True)) from None
             return self._result(clock, recording.end(), partial=False)
