@@ -1,9 +1,14 @@
 """`benchmark`: one workload, or a job file of fio, on one device."""
 
+from typing import TYPE_CHECKING
+
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._run_report import run_and_report
 from opennandlab.cli._trace_tables import read_as
 from opennandlab.cli.options.benchmark import BenchmarkOptions
+
+if TYPE_CHECKING:
+    from opennandlab.core.run import Run
 
 # Options of a workload or of its result, and those of a job file.
 OF_WORKLOADS = (
@@ -73,4 +78,18 @@ def benchmark(given: BenchmarkOptions) -> None:
     if run.traces and not given.as_json and not given.quiet:
         for name, summary in run.traces.summaries():
             terminal.stdout().print(read_as(name, summary), markup=False, soft_wrap=True)
+    if given.shrink is None and device is not None and not given.quiet:
+        _tell_long(run)
     run_and_report(run, given, probes)
+
+
+def _tell_long(run: "Run") -> None:
+    """State how long a long run takes before it begins, if a smaller drive can replace it."""
+    from opennandlab.core.forecast import hint
+
+    found = hint(run.device, run.workload)
+    if found is not None:
+        least, most, text = found
+        span = " to ".join(dict.fromkeys(map(terminal.duration, (least, most))))
+        what = f"{run.workload.name} on {run.device.name}"
+        terminal.note(f"note: {what} takes about {span} of processor time; {text}")

@@ -293,6 +293,7 @@ class Run:
         self._exclusive = Exclusive()
         self._watch = watch
         self.device = device
+        self.workload = workload
         self.seed = seed
         self.trace: _core.Trace | None = None  # if one is replayed
         self.traces: TenantTraces | None = None
