@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from opennandlab.reports import html
 from opennandlab.reports.figure import scale
 from opennandlab.reports.metric_rows import metric_rows
 from opennandlab.reports.model import Table
+from opennandlab.reports.output import write_figures
 from opennandlab.reports.plot import plots, report
 from opennandlab.reports.summary import footnotes
 
@@ -52,6 +54,32 @@ def test_a_timed_run_is_shown_over_time_with_its_tail(timed: onl.Result) -> None
     # x is 1/(1-p): the median stands at 2, p99 at 100.
     assert list(tail.series[0].x)[:3] == [2, 10, 100]
     assert tail.series[0].y[2] == timed.metrics["latency_us"]["read"]["p99"]
+
+
+def test_the_first_figure_answers_the_question_of_the_run(
+    timed: onl.Result, life: onl.Result
+) -> None:
+    """Error rates that nobody had asked for came first on runs of a life."""
+    assert next(iter(timed.figures)) == "throughput"
+    assert next(iter(life.figures)) == "write-amplification"
+    aged = onl.benchmark(SMALL, {**SHORT, "total": {"drive_writes": 3}})
+    assert list(aged.figures)[:2] == ["throughput", "io-per-second"]
+    assert "write-amplification" in aged.figures
+
+
+def test_a_figure_alone_names_drive_and_load(timed: onl.Result, tmp_path: Path) -> None:
+    """Only figures for print named them."""
+    timed.plot(tmp_path / "one.svg", figure="latency-over-time")
+    write_figures(report(timed.content), tmp_path / "all")
+    drawn = [tmp_path / "one.svg", *(tmp_path / "all").iterdir()]
+    assert len(drawn) == 1 + len(timed.figures)
+    for path in drawn:
+        text = path.read_text(encoding="utf-8")
+        assert "short on custom" in text, path.name
+        assert "12.5 MiB logical" in text, path.name
+    shown = timed.plot(figure="throughput")
+    assert shown is not None
+    assert shown.layout.title.text == "Throughput: short on custom"
 
 
 def test_the_page_shows_metrics_latency_and_every_plot(timed: onl.Result) -> None:

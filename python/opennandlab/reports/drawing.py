@@ -11,6 +11,7 @@ so that it is still there when the notebook is opened elsewhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,9 +63,12 @@ def draw(
             output.write(report, Path(path))
         else:
             drawn = chosen(report.figures, figure)
-            output.write(page_of(drawn.title, report.lead, [drawn], report.foot), Path(path))
+            title = report.title if report.heading(drawn) else drawn.title
+            output.write(page_of(title, report.lead, [drawn], report.foot), Path(path))
         return None
-    return of_plotly(chosen(report.figures, figure))
+    drawn = chosen(report.figures, figure)
+    named = [drawn.title, *report.heading(drawn)[:1]]
+    return of_plotly(replace(drawn, title=": ".join(named)))
 
 
 def of_plotly(figure: Figure) -> go.Figure:

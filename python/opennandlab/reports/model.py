@@ -272,6 +272,18 @@ class Report:
             if not isinstance(item, Table)
         ]
 
+    def heading(self, figure: Figure) -> list[str]:
+        """Return lines that name drive and load above a figure without its page; empty if none do.
+
+        Chapters with a subtitle, such as those of standard tests, have them there.
+
+        Args:
+            figure: A figure of the report.
+        """
+        first = self.chapters[0]
+        is_named = first.title == self.title != figure.title and not first.subtitle
+        return [self.title, self.lead] if is_named else []
+
     @property
     def summary(self) -> Table | None:
         """A row for each chapter with its verdict and headlines; None for a single chapter."""

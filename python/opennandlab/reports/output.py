@@ -137,7 +137,7 @@ def _figures(report: Report, paper: Paper | None) -> Iterator[tuple[str, bytes]]
                 continue
             name = f"{prefix}{words.file_name(item.id)}"
             if paper is None:
-                yield f"{name}.svg", static.svg([item]).encode()
+                yield f"{name}.svg", static.svg([item], report.heading(item)).encode()
                 continue
             drawn = captioned(report, item)
             yield f"{name}.pdf", print_.page([drawn], paper, ".pdf")

@@ -38,13 +38,18 @@ PERCENTILES = (
     ("p99999", 1e5, "99.999 %"),
 )
 # (heading, y axis, [(series, name in the legend)]): a plot appears when one of its series does.
+AMPLIFICATION = (
+    "Write amplification",
+    Axis("write amplification (WAF)", least=1.0),
+    (("waf", "measured"),),
+)
 OVER_LIFE = (
+    AMPLIFICATION,
     (
         "Raw bit error rate",
         Axis("raw bit error rate (RBER)", "log"),
         (("rber_mean", "mean"), ("rber_max", "most worn block")),
     ),
-    ("Write amplification", Axis("write amplification (WAF)", least=1.0), (("waf", "measured"),)),
     (
         "Wear",
         Axis("erases per block", zero=True),
@@ -72,7 +77,7 @@ OVER_TIME = (
         Axis("latency, µs", "log"),
         (("latency_us_p99", "p99"), ("latency_us_mean", "mean")),
     ),
-    OVER_LIFE[1],
+    AMPLIFICATION,
     ("Free blocks", Axis("free blocks", zero=True), (("free_blocks", "free blocks"),)),
 )
 # Below so many capacities written, wear and errors hardly move: a timed run shows its time alone.
@@ -154,13 +159,13 @@ def _groups(
     series = columns_of(document)
     timed = _has_values(series.get("iops"), Axis(""))
     ages = ((series.get("drive_writes") or [0.0])[-1] or 0.0) >= DRIVE_WRITES_AGED
-    if ages or not timed:
-        yield OVER_LIFE, ("drive_writes", "drive writes (logical capacities written)")
     if timed:
         yield (
-            tuple(row for row in OVER_TIME if not (ages and row is OVER_LIFE[1])),
+            tuple(row for row in OVER_TIME if not (ages and row is AMPLIFICATION)),
             ("t_s", "simulated time, s"),
         )
+    if ages or not timed:
+        yield OVER_LIFE, ("drive_writes", "drive writes (logical capacities written)")
 
 
 def _has_values(values: Sequence[float | None] | None, axis: Axis) -> bool:
