@@ -12,6 +12,7 @@ from conftest import Cli
 from opennandlab.base.errors import ImageError
 from opennandlab.core.loading import report_of
 from opennandlab.reports.figure.model import Plot
+from opennandlab.reports.model import Table
 
 DRIVE = {
     "nand": {
@@ -61,6 +62,27 @@ def test_a_report_of_an_image_draws_its_wear(cli: Cli, tmp_path: Path) -> None:
     plot = report.figures[0]
     assert isinstance(plot, Plot)
     assert sum(filter(None, plot.series[0].y)) == wear.blocks
+
+
+@pytest.mark.parametrize("own", [None, 500])
+def test_blocks_of_unlike_rating_are_not_mixed(own: int | None, tmp_path: Path) -> None:
+    """Twelve blocks of one bit per cell shared "of 100 rated P/E cycles" with all others."""
+    cache = {"kind": "static", "blocks_per_die": 6, "when_full": "fold", "max_pe_cycles": own}
+    ftl = {"over_provisioning_pct": 0.6, "slc_cache": cache, "write_frontiers": "host_gc"}
+    drive = onl.Simulation({**DRIVE, "ftl": ftl})
+    drive.precondition([{"kind": "sequential_fill", "fills": 2}])
+    drive.save(tmp_path / "cached.onl")
+    report = report_of(tmp_path / "cached.onl")
+    assert not [one for one in report.chapters[0].headlines if "rated" in one.name]
+    table = next(one for one in report.chapters[0].items if one.id == "ratings")
+    assert isinstance(table, Table)
+    assert [row[:4] for row in table.rows] == [
+        ("full density", 128 - 12, 100, "unknown"),
+        ("static SLC cache", 12, own or 1000, "unknown"),
+    ]
+    # Every page goes through the cache, a third of a block at a time: its blocks stand apart.
+    counts = dict(drive.wear().erase_counts)
+    assert sum(blocks for count, blocks in counts.items() if count > 4) == 12, counts
 
 
 def test_an_unworn_drive_has_one_bar(tmp_path: Path) -> None:

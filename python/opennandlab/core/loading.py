@@ -182,4 +182,4 @@ def _worn(path: Path) -> Report:
     # The seed is that of runs to come.
     drive = drive_of(read_image(path), 0, path)
     device = DeviceConfig(drive.device(), path.name)
-    return wear.report(path.name, device.to_dict(), wear_of(drive))
+    return wear.report(path.name, device.to_dict(), device.effective, wear_of(drive))

@@ -9,6 +9,8 @@ class DriveWear(Record, frozen=True, kw_only=True):
     """How often the good blocks of a simulated drive were erased since the factory.
 
     A block is what is erased at once: joined planes, and the members of a superblock, count as one.
+    Blocks of a static SLC cache are among them, though their rating is another: which counts are
+    theirs is not known.
 
     Args:
         blocks: Good blocks.

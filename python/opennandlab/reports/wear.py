@@ -3,28 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from opennandlab.base.words import number
 from opennandlab.documents.wear import DriveWear
 from opennandlab.reports.figure.model import Axis, Plot, Series
-from opennandlab.reports.model import Chapter, Headline, Report, Section, Table
+from opennandlab.reports.model import Chapter, Headline, Item, Report, Section, Table
 
 BARS = 60
+# Of blocks of one bit per cell over those of full density: assumed, as `ftl.slc_cache` does.
+SLC_FACTOR = 10
+UNKNOWN = "unknown"
 SHARES = (0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0)
 
 
-def report(name: str, device: Mapping[str, Any], wear: DriveWear) -> Report:
+@dataclass(frozen=True)
+class Rating:
+    """Blocks of one rating.
+
+    Args:
+        name: Which blocks.
+        blocks: How many; joined ones count as one.
+        cycles: Their rated program/erase cycles; None if not known.
+        note: How that is known.
+    """
+
+    name: str
+    blocks: int
+    cycles: float | None
+    note: str
+
+
+def report(
+    name: str, device: Mapping[str, Any], effective: Mapping[str, Any], wear: DriveWear
+) -> Report:
     """Return the report of a drive.
 
     Args:
         name: What the drive is called.
         device: Its resolved configuration.
+        effective: What follows from it.
         wear: How worn it is.
     """
-    items = (histogram(wear), shares(wear))
-    rated = device["nand"].get("max_pe_cycles")
+    ratings = ratings_of(device, effective, wear)
+    items: tuple[Item, ...] = (histogram(wear), shares(wear))
+    items += (rated_table(ratings),) if len(ratings) > 1 else ()
+    # One mean over blocks of unlike rating is a share of none of them.
+    rated = ratings[0].cycles if len(ratings) == 1 else None
     chapter = Chapter(
         "wear", name, f"{wear.blocks} good blocks",
         headlines=headlines(wear, rated),
@@ -35,6 +62,47 @@ def report(name: str, device: Mapping[str, Any], wear: DriveWear) -> Report:
         "erased together, of joined planes or of a superblock, count as one."
     )
     return Report(f"Wear of {name}", lead, (chapter,), (), "", "device image")
+
+
+def ratings_of(
+    device: Mapping[str, Any], effective: Mapping[str, Any], wear: DriveWear
+) -> list[Rating]:
+    """Return the blocks of each rating: those of full density, and the static SLC cache.
+
+    Args:
+        device: The resolved configuration.
+        effective: What follows from it.
+        wear: How worn the drive is.
+    """
+    cycles = device["nand"].get("max_pe_cycles")
+    shape = effective.get("superblocks")
+    static = int(effective["slc_cache_blocks"]) // (int(shape["dies"]) if shape else 1)
+    if not static:
+        return [Rating("all", wear.blocks, cycles, "nand.max_pe_cycles")]
+    own = device["ftl"]["slc_cache"].get("max_pe_cycles")
+    return [
+        Rating("full density", wear.blocks - static, cycles, "nand.max_pe_cycles"),
+        Rating(
+            "static SLC cache", static,
+            *((own, "ftl.slc_cache.max_pe_cycles") if own is not None else
+              (None if cycles is None else SLC_FACTOR * cycles, "ten times the above: assumed")),
+        ),
+    ]  # fmt: skip
+
+
+def rated_table(ratings: Sequence[Rating]) -> Table:
+    """Return the blocks of each rating; which of the erase counts are theirs is not known.
+
+    Args:
+        ratings: Several.
+    """
+    rows = tuple((one.name, one.blocks, one.cycles, UNKNOWN, one.note) for one in ratings)
+    note = (
+        "Erase counts are kept of all blocks together, so the share of the rating that the blocks "
+        "of each have used is not known."
+    )
+    heads = ("blocks", "number", "rated P/E cycles", "mean erase count", "rating from")
+    return Table("ratings", "Blocks by their rating", heads, rows, note)
 
 
 def headlines(wear: DriveWear, rated: float | None) -> tuple[Headline, ...]:
