@@ -39,6 +39,30 @@ LIFE: dict[str, Any] = {
 }  # fmt: skip
 
 
+SPAN = {"count": 5000, "mean": 12.0, "p50": 10.0, "p99": 30.0, "p999": None, "max": 80.0}
+KINDS = {"read": 2000, "write": 3000, "flush": 1, "trim": 0, "write_zeroes": 0, "cache": 0,
+         "block_status": 0}  # fmt: skip
+SERVED: dict[str, Any] = {
+    "schema": "opennandlab.served/1", "device": {}, "seed": 42, "timing": "real",
+    "read_only": False, "requests": KINDS, "bytes": {**KINDS, "write": 12288000}, "errors": 0,
+    "drive": {
+        "read_bytes": 8192000, "written_bytes": 12288000, "trimmed_bytes": 0, "flushes": 2,
+        "fua_writes": 0, "programmed_bytes": 24576000, "waf": 2.0, "collections": 7,
+        "moved_pages": 9, "erases": 7, "free_blocks": 34, "mapped_pages": 3000,
+        "buffered_pages": 0, "stored_bytes": 12288000, "uncorrectable_reads": 0,
+        "erase_count_mean": 0.1, "erase_count_max": 1, "is_worn_out": False,
+    },
+    "checks": {"contradiction": "two pages of one address", "media_errors": 0,
+               "media_errors_by_cause": {}, "silent_errors": 0, "faults_struck": 0,
+               "passed": False},
+    "passed": False,
+    "run": {"wall_ns": 1_176_000_000, "accepted": 1, "connections": 0, "rejected": 0,
+            "lateness_us": {**SPAN, "p99": None}, "latency_us": SPAN,
+            "response_us": {**SPAN, "p99": 31.0}},
+    "digest": "",
+}  # fmt: skip
+
+
 def case(**changes: Any) -> CaseRow:
     given: dict[str, Any] = {
         "suite": "waf", "case": "a", "title": "t", "source": "s", "quantity": "q", "formula": "f",
@@ -53,6 +77,45 @@ def shown(document: dict[str, Any]) -> Report:
     made = made_report(loaded(document))
     assert made is not None
     return made
+
+
+def test_a_served_drive_has_times_requests_and_its_verdict() -> None:
+    """It was refused, as were captures."""
+    made = shown(SERVED)
+    [chapter] = made.chapters
+    assert chapter.verdict is not None
+    assert (chapter.verdict.text, chapter.reason) == ("FAILED", "two pages of one address")
+    assert [(one.name, one.value) for one in chapter.headlines][:1] == [
+        ("written by clients", "11.72 MiB")
+    ]
+    times = plot_of(made, "times")
+    # x is 1/(1-p). Lateness has its median alone, and no line.
+    assert [(line.name, list(line.x), list(line.y)) for line in times.series] == [
+        ("latency of the model", [2.0, 100.0], [10.0, 30.0]),
+        ("response, arrival to reply", [2.0, 100.0], [10.0, 31.0]),
+    ]
+    rows = {one.id: one.rows for one in chapter.items if isinstance(one, Table)}
+    assert rows["requests"] == (
+        ("read", 2000, 2000), ("write", 3000, 12288000), ("flush", 1, 1),
+    )  # fmt: skip
+    assert "power" not in rows
+    assert "A served drive" in page(made)
+
+
+def test_a_capture_is_drawn_by_its_steps() -> None:
+    """40 requests of 4 KiB in steps of 0.4 s: 14, 13 and 13."""
+    saved = json.loads((Path(__file__).parent.parent / "saved" / "capture.json").read_text())
+    made = shown(saved)
+    line = plot_of(made, "throughput").series[0]
+    assert list(line.x) == [0.0, 0.4, 0.8, 1.17]
+    rates = [count * 4096 / length / 1e6 for count, length in ((14, 0.4), (13, 0.4), (13, 0.37))]
+    assert [value for value in line.y if value is not None] == pytest.approx([*rates, rates[-1]])
+    [table] = [one for one in made.chapters[0].items if isinstance(one, Table)]
+    assert table.rows == (("RND 4 KiB R", 26, 65.0), ("RND 4 KiB W", 14, 35.0))
+    assert made.lead == "1 file of format csv, 1 volume, 2 streams"
+    without = shown({**saved, "steps": None, "step_s": None, "no_steps": "times go back"})
+    assert not without.figures
+    assert without.chapters[0].warnings[0] == "times go back"
 
 
 def plot_of(made: Report, name: str) -> Plot:

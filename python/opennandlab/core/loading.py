@@ -135,7 +135,8 @@ def report_of(path: Path) -> Report:
         raise ResultError(
             f"{path}: a document of the kind `{kind}` has no figure; accepted: standard tests, "
             "suites, results, curves and comparisons of codes, power cuts, fleets, applications, "
-            "eMMCs, calibrations, life tests, validations, logs of drives, device images"
+            "eMMCs, calibrations, life tests, validations, logs and captures, served drives, "
+            "device images"
         )
     return made
 
@@ -156,7 +157,7 @@ def made_report(found: object) -> Report | None:
 
 def _made_report(found: object) -> Report | None:
     from opennandlab.ecc import charts
-    from opennandlab.reports import calibration, life, ocp, plot, validation
+    from opennandlab.reports import calibration, capture, life, ocp, plot, served, validation
 
     if isinstance(found, Viewed):
         return found.report()
@@ -169,6 +170,8 @@ def _made_report(found: object) -> Report | None:
         DriveLifeTest: life.report,
         ValidationDocument: validation.report,
         OcpDocument: ocp.report,
+        CaptureDocument: capture.report,
+        ServedDocument: served.report,
     }
     maker = makers.get(type(found))
     made: Report | None = None if maker is None else maker(found)
