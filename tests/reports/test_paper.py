@@ -14,6 +14,7 @@ import pytest
 from matplotlib.text import Text
 
 import opennandlab as onl
+from conftest import Cli
 from opennandlab.base.errors import ConfigError, OutputError
 from opennandlab.reports import labels, output
 from opennandlab.reports.figure import paper, static, stylesheet
@@ -98,10 +99,46 @@ def test_the_same_figure_gives_the_same_bytes() -> None:
 
 def test_the_caption_is_safe_in_latex() -> None:
     drawn = plot(Series("one", [1, 2], [3, 4]), title="50 % of a_b & µs", note="Cost: 3 $ #1.")
-    text = paper.latex([drawn], Path("my figure.pdf"))
+    text = paper.latex([drawn], Path("my figure.pdf"), Paper.of("85mm"))
     assert r"50 \% of a\_b \& $\mu$s. Cost: 3 \$ \#1." in text
     assert r"\includegraphics{my figure.pdf}" in text
     assert r"\label{fig:my-figure}" in text
+
+
+@pytest.mark.parametrize(("shape", "size", "said"), [
+    ("surface", "85mm", ["One in 3 values of x is named."]),
+    ("surface", "300mm", []),
+    ("bands", "85mm", []),
+])  # fmt: skip
+def test_the_caption_says_which_names_of_a_grid_are_shown(
+    shape: Any, size: str, said: list[str]
+) -> None:
+    """Of 12 names a narrow surface shows four, and nothing said so."""
+    columns, rows = tuple(map(str, range(12))), ("a", "b")
+    drawn = Relief("r", "R", "x", "y", Axis("IOPS"), columns, rows, ((1.0,) * 12,) * 2, shape)
+    assert paper.caption([drawn], Paper.of(size)) == " ".join(["R.", *said])
+    with static.style():
+        sheet = paper._sheet([drawn], Paper.of(size))
+        names = [one.get_text() for one in sheet.axes[0].get_xticklabels() if one.get_text()]
+    assert len(names) == (4 if said else 12)
+
+
+@pytest.mark.parametrize(("words", "named"), [
+    ("benchmark -w short.yaml -c small.yaml", "short on small.yaml"),
+    ("benchmark -w job.fio -c small.yaml", "job.fio on small.yaml"),
+    ("theory bandwidth --cell slc", "SLC n=64"),
+])  # fmt: skip
+def test_verbs_that_draw_draw_for_print(words: str, named: str, cli: Cli, folder: Path) -> None:
+    """Only `report` of a saved document did."""
+    (folder / "job.fio").write_text("[a]\nrw=randread\nsize=1m\n", encoding="utf-8")
+    done = cli(*words.split(), "--plot", "one.svg", "--paper", "85x60mm")
+    assert done.returncode == 0, done.stderr
+    assert 'width="85mm" height="60mm"' in (folder / "one.svg").read_text(encoding="utf-8")
+    assert r"\includegraphics{one.pdf}" in done.stderr
+    assert named in " ".join(done.stderr.split())
+    alone = cli(*words.split(), "--paper", "85mm")
+    assert alone.returncode == 2
+    assert "--paper: has no effect without a figure; accepted: with --plot" in alone.stderr
 
 
 @pytest.mark.parametrize(
@@ -246,7 +283,8 @@ def test_a_caption_in_a_paper_names_what_is_drawn_and_of_which_drive_and_load() 
     assert second.caption == f"Throughput against simulated time. {about}"
     assert isinstance(second, Plot)
     assert second.y.label == "throughput, MB/s", "without a title a unit alone says nothing"
-    text = paper.latex([replace(rate, caption="30 651 of bch:m=10,t=6,data_bits=512")], Path("a"))
+    named = replace(rate, caption="30 651 of bch:m=10,t=6,data_bits=512")
+    text = paper.latex([named], Path("a"), Paper.of("85mm"))
     assert r"30\,651 of bch:\allowbreak{}m=10,\allowbreak{}t=6" in text
 
 
@@ -288,7 +326,7 @@ def test_facets_have_common_axes_and_one_page() -> None:
         lefts = {round(axes.get_position().x0, 3) for axes in sheet.axes}
         assert len(lefts) == columns
         assert len(sheet.legends) == 1
-    assert "(b) workload: zipf" in paper.caption(drawn)
+    assert "(b) workload: zipf" in paper.caption(drawn, Paper.of("170mm"))
 
 
 def test_intervals_are_a_band_along_a_line() -> None:

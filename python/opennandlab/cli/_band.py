@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Options of a single result.
 OF_ONE = (
-    "output", "save_image", "plot", "breakdown", "breakdown_plot", "timeline", "requests",
-    "requests_every", "state", "ocp", "ocp_thresholds",
+    "output", "save_image", "plot", "paper", "style", "breakdown", "breakdown_plot", "timeline",
+    "requests", "requests_every", "state", "ocp", "ocp_thresholds",
 )  # fmt: skip
 # Figures of a benchmark and of the points of a test, and their names in tables.
 METRICS = {

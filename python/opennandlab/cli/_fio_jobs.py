@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from opennandlab.cli import _terminal as terminal
+from opennandlab.cli.options.common import draw
 
 if TYPE_CHECKING:
     from opennandlab.cli.options.fio import JobFileOptions
     from opennandlab.core.jobs import JobResult, JobRun
     from opennandlab.measured.fio.output import Reported
+    from opennandlab.reports.figure.paper import Paper
 
 HEAD = ["job", "rw", "bs", "QD", "requests", "IOPS", "MB/s", "mean µs", "p99 µs"]
 
@@ -40,6 +42,7 @@ def run_jobs(
     inputs = {"the job file": path, **terminal.read_files(given.config, given.state)}
     terminal.check_outputs(outputs, inputs)
     terminal.check_folder(given.fio_logs)
+    paper = given.page(given.plot)
     run = JobRun(
         Start(given.device(device_sets), given.seed, given.state),
         path,
@@ -55,7 +58,7 @@ def run_jobs(
     if result.problem:
         terminal.stop(terminal.FAILED, result.problem, as_json=to_stdout)
     title = f"{path.name} on {run.device.name}, seed {run.seed}"
-    _write(run, result, given, output, title)
+    _write(run, result, given, output, title, paper)
     if to_stdout:
         terminal.emit_json(result.document())
     elif not given.quiet:
@@ -75,7 +78,12 @@ def run_jobs(
 
 
 def _write(
-    run: JobRun, result: JobResult, given: JobFileOptions, output: Path | None, title: str
+    run: JobRun,
+    result: JobResult,
+    given: JobFileOptions,
+    output: Path | None,
+    title: str,
+    paper: Paper | None,
 ) -> None:
     if output is not None:
         result.save(output)
@@ -84,7 +92,7 @@ def _write(
     if given.plot is not None:
         from opennandlab.reports import jobs
 
-        jobs.write(result.jobs, title, given.plot)
+        draw(jobs.report(result.jobs, title), given.plot, paper, is_told=not given.quiet)
 
 
 def _stop_interrupted(run: JobRun, given: JobFileOptions) -> NoReturn:

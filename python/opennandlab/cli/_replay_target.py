@@ -19,7 +19,7 @@ PAGE_BYTES = 4096
 # Options of `replay` that need a simulated drive.
 SIMULATED_ONLY = (
     "config", "state", "output", "save_image", "plot", "breakdown", "volumes", "order", "ocp",
-    "ocp_thresholds",
+    "ocp_thresholds", "paper", "style",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import typer
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._streams import emit_json, note, stdout
 from opennandlab.cli._tables import plain_table
+from opennandlab.cli.options.common import draw
 from opennandlab.cli.options.run import MeasuredRunOptions
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from opennandlab.core.result import Result
     from opennandlab.core.run import Run
     from opennandlab.core.slices import Progress
+    from opennandlab.reports.figure.paper import Paper
 
 
 def run_and_report(run: "Run", given: MeasuredRunOptions, probes: "Probes | None" = None) -> None:
@@ -31,6 +33,7 @@ def run_and_report(run: "Run", given: MeasuredRunOptions, probes: "Probes | None
     from opennandlab.core.result import NOTHING_MEASURED, Interrupted
 
     code = terminal.DONE
+    paper = given.page(given.plot)
     try:
         with terminal.progress_line(quiet=given.quiet) as show:
             result = run.measure(
@@ -48,7 +51,7 @@ def run_and_report(run: "Run", given: MeasuredRunOptions, probes: "Probes | None
     problem = None
     given = _beside_whole(given) if code == terminal.INTERRUPTED else given
     try:
-        _write(run, result, given, interrupted=code == terminal.INTERRUPTED)
+        _write(run, result, given, paper, interrupted=code == terminal.INTERRUPTED)
         _save_probes(probes, given)
     except OutputError as error:
         kept = _rescue(result) if given.output is not None else None
@@ -155,13 +158,20 @@ def _save_probes(probes: "Probes | None", given: MeasuredRunOptions) -> None:
         probes.save(path)
 
 
-def _write(run: "Run", result: "Result", given: MeasuredRunOptions, *, interrupted: bool) -> None:
+def _write(
+    run: "Run",
+    result: "Result",
+    given: MeasuredRunOptions,
+    paper: "Paper | None",
+    *,
+    interrupted: bool,
+) -> None:
     if given.output is not None:
         result.save(given.output)
     if given.plot is not None:
-        from opennandlab.reports.plot import write
+        from opennandlab.reports.plot import report
 
-        write(result.content, given.plot)
+        draw(report(result.content), given.plot, paper, is_told=not given.quiet)
     if given.breakdown_plot is not None and result.breakdown:
         from opennandlab.reports import breakdown
 

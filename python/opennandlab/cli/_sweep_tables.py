@@ -200,7 +200,7 @@ def draw(
     made = named(report(title, groups, drawn, names), wanted.settings, wanted.varied)
     write(made, path, paper=paper)
     if paper is not None and is_told:
-        tell_latex(for_print(made), path)
+        tell_latex(for_print(made), path, paper)
 
 
 def show_cost(run: "Run", costs: "Sequence[Cost]", jobs: int | None, *, as_json: bool) -> None:

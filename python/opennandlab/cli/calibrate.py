@@ -11,12 +11,13 @@ from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._progress import shown
 from opennandlab.cli._report_tables import show
 from opennandlab.cli._typed import typed_device
-from opennandlab.cli.options.common import Jobs, Printed, Seed
+from opennandlab.cli.options.common import ForPrint, Jobs, Printed, Seed, draw
 from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from opennandlab.reports.figure.paper import Paper
     from opennandlab.studies.calibration import Calibration
     from opennandlab.studies.calibration.objective import Progress
 
@@ -25,7 +26,7 @@ SETTLE = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateOptions(Printed):
+class CalibrateOptions(ForPrint, Printed):
     """Options of `calibrate`."""
 
     device: Annotated[
@@ -145,6 +146,7 @@ def calibrate(given: CalibrateOptions) -> None:
         "--plot": given.plot,
     }
     terminal.check_outputs(outputs, dict(inputs))
+    paper = given.page(given.plot)
     wanted = plan(
         given.device,
         given.to,
@@ -173,7 +175,7 @@ def calibrate(given: CalibrateOptions) -> None:
         )
     if found.document.partial:
         terminal.ignore_signals()
-    wrote = _write(found, outputs)
+    wrote = _write(found, outputs, paper, is_told=not given.quiet)
     _tell(found, wrote, given)
 
 
@@ -224,7 +226,13 @@ def _command() -> str:
     return shlex.join(["opennandlab", *sys.argv[1:]]) if sys.argv[1:2] == ["calibrate"] else ""
 
 
-def _write(found: "Calibration", outputs: "Mapping[str, Path | None]") -> list[Path]:
+def _write(
+    found: "Calibration",
+    outputs: "Mapping[str, Path | None]",
+    paper: "Paper | None",
+    *,
+    is_told: bool,
+) -> list[Path]:
     """Write what was asked for; return the files."""
     from opennandlab.base.canonical import as_bytes, readable_json
     from opennandlab.base.files import write_atomically
@@ -238,7 +246,7 @@ def _write(found: "Calibration", outputs: "Mapping[str, Path | None]") -> list[P
         if option == "--html":
             writer.write(pages.report(found.document), path, ".html")
         elif option == "--plot":
-            writer.write(pages.drawn(found.document), path)
+            draw(pages.drawn(found.document), path, paper, is_told=is_told)
         elif option == "--output":
             write_atomically(path, found.text.encode())
         else:

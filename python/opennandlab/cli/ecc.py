@@ -218,7 +218,7 @@ def plot(given: PlotOptions) -> None:
         count = f"{len(curves)} curve" + "s" * (len(curves) != 1)
         terminal.note(f"{count} drawn in {given.output}")
         if paper is not None:
-            tell_latex([drawn], given.output)
+            tell_latex([drawn], given.output, paper)
 
 
 @dataclass(frozen=True, kw_only=True)

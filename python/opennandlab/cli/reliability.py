@@ -19,7 +19,7 @@ from opennandlab.cli._reliability_sample import (
     plan,
 )
 from opennandlab.cli._typed import typed, typed_device
-from opennandlab.cli.options.common import ForPrint, Printed, Seed, Sets, tell_latex
+from opennandlab.cli.options.common import ForPrint, Printed, Seed, Sets, draw
 from opennandlab.cli.options.reliability import Around, Class, Reads, StressOptions, stress_of
 from opennandlab.cli.options.rows import command, flag
 from opennandlab.cli.options.workload import WorkloadOptions
@@ -543,16 +543,12 @@ def _draw(
     *,
     is_told: bool,
 ) -> None:
-    from opennandlab.reports import output
     from opennandlab.reports.model import Table, page_of
 
     heading, heads = "Parameters of the model", ("parameter", "value")
     rows = tuple((parameters or {}).items())
     tables = [Table("parameters", heading, heads, rows)] if rows else []
-    made = page_of(title, lead, [drawn, *tables])
-    output.write(made, plot, paper=paper)
-    if paper is not None and is_told:
-        tell_latex(output.for_print(made), plot)
+    draw(page_of(title, lead, [drawn, *tables]), plot, paper, is_told=is_told)
 
 
 def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None":

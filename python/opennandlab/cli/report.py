@@ -127,7 +127,7 @@ class Alone:
         drawing.draw(report, path, self.figure or drawing.first(report), self.paper)
         if self.paper is not None and self.is_told:
             drawn = captioned(report, drawing.chosen(report.figures, self.figure))
-            tell_latex([drawn], path)
+            tell_latex([drawn], path, self.paper)
         return [path]
 
 

@@ -229,7 +229,7 @@ def plot(given: PlotOptions) -> None:
     if not given.quiet:
         terminal.note(f"{_count(drawn.points)} drawn in {given.file}")
         if paper is not None:
-            tell_latex(for_print(drawn.report), given.file)
+            tell_latex(for_print(drawn.report), given.file, paper)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import typer
 from opennandlab.base.words import number
 from opennandlab.cli import _terminal as terminal
 from opennandlab.cli._theory_waf import WafOptions, waf_of
-from opennandlab.cli.options.common import Printed, Seed
+from opennandlab.cli.options.common import ForPrint, Printed, Seed, draw
 from opennandlab.cli.options.rows import argument, command, flag
 
 app = typer.Typer(
@@ -93,7 +93,7 @@ def waf(given: WafOptions) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BandwidthOptions(Printed):
+class BandwidthOptions(ForPrint, Printed):
     """Options of `bandwidth`."""
 
     cell: Annotated[Cell | None, flag("Die of the 2009 SNIA tutorial; default both, or slc.")] = (
@@ -142,6 +142,7 @@ def bandwidth(given: BandwidthOptions) -> None:
     registers = "cache" if given.cached else "single"
     directions = "apart" if given.duplex else "shared"
     is_point = given.dies is not None or given.read_pct is not None or given.link is not Link.IDEAL
+    paper = given.page(given.plot)
     if is_point:
         if given.plot is not None:
             raise ValueError("--plot draws the sweep: leave out --dies, --read-pct and --link")
@@ -170,9 +171,9 @@ def bandwidth(given: BandwidthOptions) -> None:
     elif not given.quiet:
         tables.show_sweep(document)
     if given.plot is not None:
-        from opennandlab.reports.bandwidth import write
+        from opennandlab.reports.bandwidth import report
 
-        write(document, given.plot)
+        draw(report(document), given.plot, paper, is_told=not given.quiet)
         if not given.quiet:
             terminal.note(f"drawn in {given.plot}")
 

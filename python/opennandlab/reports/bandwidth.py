@@ -10,25 +10,14 @@ Both axes are logarithmic.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Report, page_of
 
 TITLE = "Bandwidth against die count"
 # Mixes take the first five colours; what is not a mix shares the sixth.
 CAP_COLOUR = 5
-
-
-def write(document: dict[str, Any], path: str | Path) -> None:
-    """Write the figures, in the form of the file's ending.
-
-    Raises:
-        OutputError: when they cannot be written, and why.
-    """
-    output.write(report(document), Path(path))
 
 
 def report(document: dict[str, Any]) -> Report:
@@ -97,7 +86,7 @@ def _dies(counts: list[int]) -> Axis:
 
 
 def _rate() -> Axis:
-    return Axis("MB/s", "log")
+    return Axis("bandwidth, MB/s", "log")
 
 
 def _conditions(document: dict[str, Any]) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from opennandlab.measured.fio.output import SIDES, Reported
-from opennandlab.reports import output
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.model import Report, page_of
 from opennandlab.reports.plot import PERCENTILES
@@ -16,22 +14,13 @@ BEYOND_MIN = 10
 NOTE = "A percentile is shown only where ten or more requests lie beyond it."
 
 
-def write(jobs: Sequence[Reported], title: str, path: Path) -> None:
-    """Write the report of jobs, in the form of the file's ending.
+def report(jobs: Sequence[Reported], title: str) -> Report:
+    """Return the report of jobs; without a figure if none had enough requests.
 
     Args:
         jobs: The jobs.
         title: The file, the drive and the seed.
-        path: The file to write.
-
-    Raises:
-        OutputError: when it cannot be written, and why.
     """
-    output.write(report(jobs, title), path)
-
-
-def report(jobs: Sequence[Reported], title: str) -> Report:
-    """Return the report of jobs; without a figure if none had enough requests."""
     lines = tuple(line for job in jobs for line in _lines(job))
     ticks = tuple((x, text) for _, x, text in PERCENTILES)
     plot = Plot(

@@ -141,6 +141,6 @@ def _figures(report: Report, paper: Paper | None) -> Iterator[tuple[str, bytes]]
                 continue
             drawn = captioned(report, item)
             yield f"{name}.pdf", print_.page([drawn], paper, ".pdf")
-            lines.append(print_.latex([drawn], Path(f"{name}.pdf")))
+            lines.append(print_.latex([drawn], Path(f"{name}.pdf"), paper))
     if lines:
         yield "figures.tex", ("\n\n".join(lines) + "\n").encode()

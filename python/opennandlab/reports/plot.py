@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from opennandlab.base.words import number, size
 from opennandlab.documents.record import plain
 from opennandlab.documents.result import ResultDocument
-from opennandlab.reports import output, variation
+from opennandlab.reports import variation
 from opennandlab.reports.figure.model import Axis, Plot, Series
 from opennandlab.reports.metric_rows import block_words, metric_rows
 from opennandlab.reports.model import Headline, Report, Section, Table, page_of
@@ -82,15 +81,6 @@ OVER_TIME = (
 )
 # Below so many capacities written, wear and errors hardly move: a timed run shows its time alone.
 DRIVE_WRITES_AGED = 2.0
-
-
-def write(document: ResultDocument, path: str | Path) -> None:
-    """Write the report of a result, in the form of the file's ending.
-
-    Raises:
-        OutputError: when it cannot be written, and why.
-    """
-    output.write(report(document), Path(path))
 
 
 def report(document: ResultDocument) -> Report:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from opennandlab.reports.figure.model import Figure
     from opennandlab.reports.figure.paper import Paper
+    from opennandlab.reports.model import Report
 
 Json = Annotated[bool, flag("Print one JSON document on stdout, nothing else.", "--json")]
 Quiet = Annotated[bool, flag("Print errors only; the exit code is the result.", "--quiet", "-q")]
@@ -72,12 +73,33 @@ class ForPrint(Options):
         return made
 
 
-def tell_latex(figures: "Sequence[Figure]", path: Path) -> None:
+def draw(report: "Report", path: Path, paper: "Paper | None", *, is_told: bool) -> None:
+    """Write a report; for print its first figure alone, and print the lines that include it.
+
+    Args:
+        report: The report.
+        path: The file.
+        paper: The page; None for the form of the ending.
+        is_told: Whether the lines are printed.
+    """
+    from opennandlab.reports import output
+    from opennandlab.reports.captions import captioned
+    from opennandlab.reports.drawing import draw as draw_first
+
+    if paper is None:
+        output.write(report, path)
+        return
+    draw_first(report, path, None, paper)
+    if is_told:
+        tell_latex([captioned(report, report.figures[0])], path, paper)
+
+
+def tell_latex(figures: "Sequence[Figure]", path: Path, paper: "Paper") -> None:
     """Print what includes a figure for print, with its caption."""
     from opennandlab.cli import _terminal as terminal
     from opennandlab.reports.figure.paper import latex
 
-    terminal.note(latex(figures, path))
+    terminal.note(latex(figures, path, paper))
 
 
 SEED_MAX = (1 << 64) - 1

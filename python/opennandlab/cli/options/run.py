@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from opennandlab.cli import _terminal as terminal
-from opennandlab.cli.options.common import AllowCode, Printed, Seed, Sets, SliceOps
+from opennandlab.cli.options.common import AllowCode, ForPrint, Printed, Seed, Sets, SliceOps
 from opennandlab.cli.options.rows import flag
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredRunOptions(Printed):
+class MeasuredRunOptions(ForPrint, Printed):
     """What runs of workloads and of traces take."""
 
     config: Annotated[
@@ -44,7 +44,12 @@ class MeasuredRunOptions(Printed):
         Path | None, flag("Save the drive's state after the run.", metavar="FILE")
     ] = None
     plot: Annotated[
-        Path | None, flag("Plots and tables, as an HTML page, SVG, PNG or PDF.", metavar="FILE")
+        Path | None,
+        flag(
+            "Plots and tables, as an HTML page, SVG, PNG or PDF; with --paper the first plot "
+            "alone, and `report RESULT --figure NAME --paper` draws the others.",
+            metavar="FILE",
+        ),
     ] = None
     breakdown: Annotated[
         bool, flag("Print where the time went: parts of the latency, by percentile.")

@@ -20,7 +20,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from opennandlab.base.errors import ConfigError, OutputError
-from opennandlab.reports.figure import static, stylesheet
+from opennandlab.reports.figure import scale, static, stylesheet
 from opennandlab.reports.figure.model import Figure, Plot, Relief
 
 if TYPE_CHECKING:
@@ -137,14 +137,15 @@ def page(figures: Sequence[Figure], paper: Paper, form: str) -> bytes:
             return text.replace("<svg ", f"<svg {size}", 1).encode()
         about: dict[str, Any] = {"Software": None}
         if form == ".pdf":
-            about = {"Title": figures[0].title, "Subject": caption(figures), "Producer": None,
-                     "Creator": "opennandlab", "CreationDate": None}  # fmt: skip
+            about = {"Title": figures[0].title, "Subject": caption(figures, paper),
+                     "Producer": None, "Creator": "opennandlab",
+                     "CreationDate": None}  # fmt: skip
         stream = io.BytesIO()
         sheet.savefig(stream, format=form[1:], dpi=DOTS_PER_INCH, metadata=about)
     return stream.getvalue()
 
 
-def caption(figures: Sequence[Figure]) -> str:
+def caption(figures: Sequence[Figure], paper: Paper) -> str:
     """Return the caption of a figure: its subject, and how to read it."""
     first = figures[0]
     said = [first.caption] if first.caption else [
@@ -156,14 +157,25 @@ def caption(figures: Sequence[Figure]) -> str:
             for letter, one in zip("abcdefghijklmnop", figures, strict=False)
         )
         said.append(f"{heads}.")
+    said += _unnamed(first, paper)
     return " ".join(part for part in said if part)
 
 
-def latex(figures: Sequence[Figure], path: Path) -> str:
+def _unnamed(figure: Figure, paper: Paper) -> list[str]:
+    """Return a sentence for each side of a grid on which not every name has room."""
+    if not isinstance(figure, Relief):
+        return []
+    most = static.names_most(figure, paper.width_mm / MM_PER_INCH - 2 * EDGE)
+    steps = [(name, scale.grid_step(len(names), most))
+             for name, names in ((figure.x, figure.columns), (figure.y, figure.rows))]  # fmt: skip
+    return [f"One in {step} values of {name} is named." for name, step in steps if step > 1]
+
+
+def latex(figures: Sequence[Figure], path: Path, paper: Paper) -> str:
     """Return the lines that include a figure, with its caption."""
     name = re.sub(r"[^A-Za-z0-9]+", "-", path.stem).strip("-").lower() or "figure"
     shown = path.with_suffix(".pdf").as_posix() if path.suffix == ".svg" else path.as_posix()
-    text = "".join(LATEX.get(letter, letter) for letter in caption(figures))
+    text = "".join(LATEX.get(letter, letter) for letter in caption(figures, paper))
     # The name of a code or a key is wider than a column has patience for.
     text = THOUSANDS.sub(r"\\,", text)
     text = LONG.sub(lambda word: INNER.sub(r"\1\\allowbreak{}", word[0]), text)

@@ -210,8 +210,13 @@ def band_edges(relief: Relief) -> list[float]:
 
 def grid_ticks(names: Sequence[str], most: int = GRID_TICKS_MAX) -> tuple[list[int], list[str]]:
     """Return places and names along one side of a grid, thinned where there are many."""
-    step = max(1, -(-len(names) // min(most, GRID_TICKS_MAX)))
+    step = grid_step(len(names), most)
     return list(range(0, len(names), step)), [label(name) for name in names[::step]]
+
+
+def grid_step(count: int, most: int = GRID_TICKS_MAX) -> int:
+    """Return which of the names along a side of a grid are shown: 1 for each, 3 for every third."""
+    return max(1, -(-count // min(most, GRID_TICKS_MAX)))
 
 
 def share(value: float, ends: Ends, axis: Axis) -> float:

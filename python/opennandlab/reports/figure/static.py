@@ -102,6 +102,11 @@ def height(figure: Figure, width: float = WIDTH) -> float:
     return frame + _above(figure, width) + BELOW + LINE * _legend_rows(figure, width)
 
 
+def names_most(figure: Relief, width: float) -> int:
+    """Return how many names a side of a grid has room for; the width is in inches."""
+    return scale.GRID_TICKS_MAX if figure.shape == "bands" else int(NAMES_PER_INCH * width)
+
+
 def letter() -> float:
     """Return the inches of a wide letter, in the size that `style` has set."""
     import matplotlib as mpl
@@ -546,7 +551,7 @@ def _solid(sheet: Sheet, relief: Relief, box: Box, least: float) -> None:
         faces = (known[:-1, :-1] + known[1:, :-1] + known[:-1, 1:] + known[1:, 1:]) / 4
         axes.plot_surface(x, y, z, facecolors=paint.to_rgba(faces), rstride=1,
                           cstride=1, edgecolor="white", linewidth=0.3, shade=False)  # fmt: skip
-    most = int(NAMES_PER_INCH * width)
+    most = names_most(relief, width)
     for name, names, label in (("x", relief.columns, relief.x), ("y", relief.rows, relief.y)):
         places, shown = scale.grid_ticks(names, most)
         axes.set(**{f"{name}label": label, f"{name}ticks": places, f"{name}ticklabels": shown})
@@ -593,7 +598,7 @@ def _bands(sheet: Sheet, relief: Relief, box: Box) -> None:
     listed = ListedColormap([palette(middle) for middle in middles])
     drawn = axes.pcolormesh(_heights(relief), cmap=listed, norm=BoundaryNorm(edges, listed.N))
     for name, names, label in (("x", relief.columns, relief.x), ("y", relief.rows, relief.y)):
-        places, shown = scale.grid_ticks(names)
+        places, shown = scale.grid_ticks(names, names_most(relief, width))
         getattr(axes, f"set_{name}ticks")(np.array(places) + 0.5, shown)
         axes.set(**{f"{name}label": label})
     beside = _frame(sheet, (left + width - 0.85, bottom + BELOW, 0.15, frame))
