@@ -184,6 +184,8 @@ def test_the_page_shows_watts_and_where_they_come_from() -> None:
     page = chapter_of(source.read(content, "latency", []))
     (section,) = [one for one in page.sections if one.id == "power"]
     assert [item.id for item in section.items] == ["power_w", "j_per_gb", "iops_per_w", "power"]
+    titles = [item.title for item in section.items]
+    assert titles[:3] == ["Mean power, W", "Energy per host byte, J/GB", "IOPS per watt, IOPS/W"]
     told = "power by nand.energy and controller.power; idle 0.5050 W"
     assert section.lead == f"P{told[1:]}."
     assert ("Power", told) in [row for _, group in page.facts for row in group]

@@ -257,7 +257,7 @@ def _processor(cells: Sequence[pts.Cell], states: Sequence[pts.Steady]) -> Itera
     if len(threads) < 2 or len(depths) < 2:
         return
     yield Relief(
-        "cpu-3d", "Processor time of the host, 3-D", "queue depth", "threads",
+        "cpu-3d", "Host processor time, 3-D", "queue depth", "threads",
         Axis("CPU, %", zero=True), tuple(f"{qd:g}" for qd in depths),
         tuple(f"{tc:g}" for tc in threads),
         tuple(tuple(grid.get((tc, qd)) for qd in depths) for tc in threads), "columns",

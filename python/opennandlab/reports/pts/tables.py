@@ -19,6 +19,12 @@ DIGITS = {
     "IOPS": 1, "MB/s": 1, "ms": 3, "us": 1, "µs": 1, "%": 1, "WAF": 3, "W": 3, "J/GB": 2,
     "IOPS/W": 1,
 }  # fmt: skip
+# Headings in place of those that documents have, by the table; the latter are part of the digest.
+HEADINGS = {
+    "j_per_gb": "Energy per host byte",
+    "iops_per_w": "IOPS per watt",
+    "cpu": "Host processor time",
+}
 # From here on microseconds are hard to read.
 LONG_US = 1e3
 PERCENTILES = (
@@ -51,17 +57,31 @@ def _most(block: pts.Table) -> float:
     return max(numbers, default=0.0)
 
 
+def heading(block: pts.Table) -> str:
+    """Return the heading of a table of a document; some of the saved ones read badly.
+
+    >>> energy = pts.Table(id="j_per_gb-2", title="Energy for the data of the host, burst",
+    ...     unit="J/GB", row_label="", column_label="", rows=[], columns=[], values=[])
+    >>> heading(energy)
+    'Energy per host byte, burst'
+    """
+    _, comma, group = block.title.partition(", ")
+    said = HEADINGS.get(block.id.partition("-")[0])
+    return block.title if said is None else f"{said}{comma}{group}"
+
+
 def of_block(block: pts.Table) -> Table:
     """Return a table of the document as the report shows it; long times in ms instead of µs."""
     (shown,) = in_one_unit([block])
     # Thousands of ms next to tenths, tens of µs next to thousands: as many decimals as each needs.
     is_wide = shown is not block or (block.unit == "ms" and _most(block) >= 1e3)
     block = shown
+    title = heading(block)
     # Columns of several units name them themselves.
     unit = "" if ";" in block.unit else block.unit
     return Table(
         block.id,
-        f"{block.title}, {unit}" if unit not in block.title else block.title,
+        f"{title}, {unit}" if unit not in title else title,
         (block.row_label, *block.columns),
         tuple((name, *values) for name, values in zip(block.rows, block.values, strict=True)),
         span=block.column_label,
