@@ -61,14 +61,14 @@ def _measured_s(workload: Mapping[str, Any], capacity: int) -> float:
 def hint(
     device: DeviceConfig, workload: WorkloadConfig | ReplayConfig
 ) -> tuple[float, float, str] | None:
-    """Return the seconds of a long run, at least and at most, and what a smaller drive would do.
+    """Return the seconds of a long run, at least and at most, and the offer of a smaller drive.
 
     Args:
         device: The whole device.
         workload: Its workload.
 
     Returns:
-        None for a short run, and where no smaller drive stands for this one.
+        None for a short run, and for a drive that cannot be divided.
 
     >>> from opennandlab.core.config import load_device, load_workload
     >>> small = load_device("tlc_standard")

@@ -35,13 +35,7 @@ from opennandlab.core.observation import Observation, logs_of_run, observe, time
 from opennandlab.core.readers import load_own
 from opennandlab.core.recorded import check_digest, table_of
 from opennandlab.core.requests import Recording, RequestFile
-from opennandlab.core.result import (
-    NOTHING_MEASURED,
-    Interrupted,
-    Result,
-    assemble,
-    outcome_of,
-)
+from opennandlab.core.result import Interrupted, Result, assemble, outcome_of
 from opennandlab.core.slices import Clock, Exclusive, Watcher, iter_run
 from opennandlab.core.traces import TenantTraces, legible, printable, read_traces, unnamed
 from opennandlab.documents.result import Effective, Observed, Origin
@@ -297,9 +291,7 @@ class Run:
         self.seed = seed
         self.trace: _core.Trace | None = None  # if one is replayed
         self.traces: TenantTraces | None = None
-        self.names = {
-            "device_name": device.name, "workload_name": workload.name, **past.paths,
-        }  # fmt: skip
+        self.names = {"device_name": device.name, "workload_name": workload.name, **past.paths}
         self._session = past.session
         # Before the run, because after Ctrl-C there is no time to import numerics.
         self._work = work = workload.to_dict()
@@ -332,7 +324,7 @@ class Run:
                         progress(state)
             except KeyboardInterrupt:
                 if outcome_of(self._core).metrics is None:
-                    logs.info("run", f"interrupted: {NOTHING_MEASURED}")
+                    logs.info("run", "interrupted before the measured part")
                     raise Interrupted(None) from None
                 kept = recording.end()
                 raise Interrupted(self._result(clock, kept, partial=True)) from None
@@ -366,10 +358,8 @@ class Run:
         )
         digest, wall_s = result.digest, result.content.run.wall_s
         said = "interrupted" if partial else f"done, self-checks {result.passed}"
-        logs.info(
-            "run", f"{said}, {wall_s:.3g} s, digest {digest}", digest=digest, wall_s=wall_s,
-            passed=result.passed, partial=partial,
-        )  # fmt: skip
+        logs.info("run", f"{said}, {wall_s:.3g} s, digest {digest}", digest=digest, wall_s=wall_s,
+                  passed=result.passed, partial=partial)  # fmt: skip
         result.timeline = timeline_of(self._core, self._watch, outcome.metrics)
         result.requests = kept
         result.logs = logs_of_run(self._core, self._watch, self.names)

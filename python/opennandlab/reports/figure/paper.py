@@ -165,7 +165,7 @@ def _unnamed(figure: Figure, paper: Paper) -> list[str]:
     """Return a sentence for each side of a grid on which not every name has room."""
     if not isinstance(figure, Relief):
         return []
-    most = static.names_most(figure, paper.width_mm / MM_PER_INCH - 2 * EDGE)
+    most = scale.names_most(figure, paper.width_mm / MM_PER_INCH - 2 * EDGE)
     steps = [(name, scale.grid_step(len(names), most))
              for name, names in ((figure.x, figure.columns), (figure.y, figure.rows))]  # fmt: skip
     return [f"One in {step} values of {name} is named." for name, step in steps if step > 1]

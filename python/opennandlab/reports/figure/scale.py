@@ -16,6 +16,8 @@ TICKS = 6
 # Fixed ticks beyond this number are thinned.
 TICKS_MAX = 16
 GRID_TICKS_MAX = 12
+# Names along a side of a solid, for each inch of its width.
+NAMES_PER_INCH = 1.8
 BANDS_MAX = 100
 # More values than these on columns are a heap of letters; the table has them.
 COLUMN_LABELS_MAX = 64
@@ -212,6 +214,11 @@ def grid_ticks(names: Sequence[str], most: int = GRID_TICKS_MAX) -> tuple[list[i
     """Return places and names along one side of a grid, thinned where there are many."""
     step = grid_step(len(names), most)
     return list(range(0, len(names), step)), [label(name) for name in names[::step]]
+
+
+def names_most(relief: Relief, width: float) -> int:
+    """Return how many names a side of a grid has room for; the width is in inches."""
+    return GRID_TICKS_MAX if relief.shape == "bands" else int(NAMES_PER_INCH * width)
 
 
 def grid_step(count: int, most: int = GRID_TICKS_MAX) -> int:

@@ -38,8 +38,8 @@ BAR = 0.27
 TITLE = 0.3
 # Sizes of letters, in points.
 FONT, SOLID_FONT, ON_COLUMN = 7.5, 6.5, 5
-# Names along a side of a solid, for each inch of its width; inches of a narrow one.
-NAMES_PER_INCH, SOLID_NARROW = 1.8, 5.0
+# Inches of a narrow solid.
+SOLID_NARROW = 5.0
 FRAME_LEAST = 0.05
 # Lines above the first figure: their height, and letters in each.
 HEADING, HEADING_LETTERS = 0.17, 118
@@ -100,11 +100,6 @@ def height(figure: Figure, width: float = WIDTH) -> float:
     else:
         frame = min(TALL, 0.9 * width) if figure.is_tall else min(PLOT, 0.6 * width)
     return frame + _above(figure, width) + BELOW + LINE * _legend_rows(figure, width)
-
-
-def names_most(figure: Relief, width: float) -> int:
-    """Return how many names a side of a grid has room for; the width is in inches."""
-    return scale.GRID_TICKS_MAX if figure.shape == "bands" else int(NAMES_PER_INCH * width)
 
 
 def letter() -> float:
@@ -551,7 +546,7 @@ def _solid(sheet: Sheet, relief: Relief, box: Box, least: float) -> None:
         faces = (known[:-1, :-1] + known[1:, :-1] + known[:-1, 1:] + known[1:, 1:]) / 4
         axes.plot_surface(x, y, z, facecolors=paint.to_rgba(faces), rstride=1,
                           cstride=1, edgecolor="white", linewidth=0.3, shade=False)  # fmt: skip
-    most = names_most(relief, width)
+    most = scale.names_most(relief, width)
     for name, names, label in (("x", relief.columns, relief.x), ("y", relief.rows, relief.y)):
         places, shown = scale.grid_ticks(names, most)
         axes.set(**{f"{name}label": label, f"{name}ticks": places, f"{name}ticklabels": shown})
@@ -598,7 +593,7 @@ def _bands(sheet: Sheet, relief: Relief, box: Box) -> None:
     listed = ListedColormap([palette(middle) for middle in middles])
     drawn = axes.pcolormesh(_heights(relief), cmap=listed, norm=BoundaryNorm(edges, listed.N))
     for name, names, label in (("x", relief.columns, relief.x), ("y", relief.rows, relief.y)):
-        places, shown = scale.grid_ticks(names, names_most(relief, width))
+        places, shown = scale.grid_ticks(names)
         getattr(axes, f"set_{name}ticks")(np.array(places) + 0.5, shown)
         axes.set(**{f"{name}label": label})
     beside = _frame(sheet, (left + width - 0.85, bottom + BELOW, 0.15, frame))
