@@ -89,9 +89,9 @@ def test_a_pool_of_processes_runs_devices():
 def test_a_result_is_drawn_as_a_figure_a_page_or_one_figure_of_it(result, tmp_path):
     assert "latency-by-percentile" in result.figures
     figure = result.plot(figure="latency-by-percentile")
-    assert figure.layout.title.text == "Latency by percentile"
+    assert figure.layout.title.text == "Latency by percentile: writes on custom"
     assert [line.name for line in figure.data] == ["write"]
-    assert result.plot().layout.title.text == next(iter(result.figures.values()))
+    assert result.plot().layout.title.text == "Throughput: writes on custom"
     assert result.plot(tmp_path / "all.svg") is None
     result.plot(tmp_path / "one.svg", figure="latency-by-percentile")
     every, one = ((tmp_path / f"{name}.svg").read_text() for name in ("all", "one"))
