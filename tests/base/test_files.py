@@ -213,13 +213,13 @@ def test_aliases_do_not_make_a_short_text_endless(text: str) -> None:
 
     The parser shares what aliases stand for; whoever walks the values does not.
     """
-    with pytest.raises(ConfigError, match=r"device.yaml:\d+: its aliases stand for \d+ values"):
+    with pytest.raises(ConfigError, match=r"device.yaml:\d+: its aliases expand to \d+ values"):
         parse_yaml(text, "device.yaml")
 
 
 def test_an_alias_of_what_it_stands_in_is_refused() -> None:
     """`nand: &a` over `  x: *a` ended with a RecursionError in what walks the keys."""
-    with pytest.raises(ConfigError, match=r"device\.yaml:1: an alias of what it stands in"):
+    with pytest.raises(ConfigError, match=r"device\.yaml:1: an alias of a value that contains it"):
         parse_yaml("nand: &a\n  x: *a\n", "device.yaml")
 
 

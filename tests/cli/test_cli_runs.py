@@ -129,7 +129,7 @@ def test_a_table_of_latex_is_what_is_printed(runs: Any, tmp_path: Path) -> None:
 def test_table_shows_means_within_100_columns(runs: Any, tmp_path: Path) -> None:
     code, out, err = runs("table", "waf,iops by gc_policy", "--csv", str(tmp_path / "means.csv"))
     assert (code, out) == (0, TABLE)
-    assert "note: by `ftl.op` too: these points differ in more than the seed" in err
+    assert "note: also grouped by `ftl.op`: these points differ in more than the seed" in err
     assert "note: 1 failed point is left out" in err
     lines = (tmp_path / "means.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("ftl.gc_policy,ftl.op,waf,waf.low,waf.high,waf.count,iops.total,")

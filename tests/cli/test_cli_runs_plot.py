@@ -53,7 +53,7 @@ def test_what_a_store_has_is_drawn(kept):
     (["a.gif"], "gif"),
     (["a.svg", "--x", "nothing"], "no point has `nothing`"),
     (["a.svg", "--y", "wafs"], "wafs"),
-    (["a.svg", "--where", "waf>100"], "no point is left"),
+    (["a.svg", "--where", "waf>100"], "no finished point is left"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_told(kept, asked, said):
     assert said in run("plot", *asked, code=2)

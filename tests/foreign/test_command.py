@@ -121,7 +121,7 @@ def test_a_device_file_that_was_edited_is_not_replaced_in_silence(cli: Cli, file
     assert "replaced" not in cli(*given).stderr + cli(*given).stderr
     with (files / "d.yaml").open("a") as stream:
         stream.write("# mine\n")
-    assert "note: d.yaml: replaced, and held another text before" in cli(*given).stderr
+    assert "note: d.yaml: replaced; the previous text was different" in cli(*given).stderr
 
 
 def test_letters_that_a_terminal_obeys_do_not_reach_it(cli: Cli, files: Path) -> None:

@@ -327,8 +327,8 @@ def test_the_keys_of_the_map_are_known() -> None:
     [
         (["a.yaml"], {}, "of no simulator that is known"),
         (["a.ini", "a.sh"], {}, "files of simplessd and femu; accepted: of one"),
-        (["a.ini", "a.ini"], {}, "2 files; accepted of simplessd: one"),
-        (["a.ini"], {"model": "X"}, "is of nvmevirt"),
+        (["a.ini", "a.ini"], {}, "2 files; accepted for simplessd: one"),
+        (["a.ini"], {"model": "X"}, "belongs to nvmevirt"),
         (["none"], {}, "No such file"),
         (["."], {}, "directory"),
         (["a.bin"], {"format": "femu"}, "byte 0 is not UTF-8"),

@@ -83,4 +83,4 @@ def test_options_of_outputs_of_fio_are_refused_where_they_choose_nothing(cli: Cl
     for words in (("report", "own.json"), ("compare", "own.json", "own.json")):
         found = cli(*words, "--pattern", "random")
         assert found.returncode == 2
-        assert "--pattern: has no effect on files of which none is of fio" in found.stderr
+        assert "--pattern: has no effect as no file is output of fio" in found.stderr

@@ -216,7 +216,9 @@ def test_the_unit_of_response_times_is_told_or_asked(tmp_path: Path) -> None:
     ):
         imported(bare)
     assert course(imported(bare, unit="iops"), "mb_s") == pytest.approx([0.04096] * 2)
-    with pytest.raises(ResultError, match="--unit art_ms is none of a log; accepted: iops, kib_s"):
+    with pytest.raises(
+        ResultError, match="--unit art_ms is not a unit of a log; accepted: iops, kib_s"
+    ):
         imported(bare, unit="art_ms")
     sizeless = log(tmp_path, "y_iops.1.log", [(500, 10, 0, 0), (1000, 10, 0, 0)])
     with pytest.raises(ResultError, match=r"mb_s do not follow from it; accepted: .*--block-size"):
@@ -276,7 +278,7 @@ def test_histograms_are_added_by_interval(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     refused = CliRunner().invoke(app, ["pts", "steady-state", *asked, "--column", "p95"])
     assert refused.exit_code == 2
-    assert "`p95` is none of the series; accepted: iops, clat_us_mean" in refused.output
+    assert "`p95` is not a column of the series; accepted: iops, clat_us_mean" in refused.output
 
 
 # -- statuses ------------------------------------------------------------------------------------

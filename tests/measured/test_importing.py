@@ -93,7 +93,7 @@ def test_what_a_report_exports_comes_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (WIDE.replace("7100,", ","), r"drive.csv:3: column 3 \(65/35\): nothing is there"),
+        (WIDE.replace("7100,", ","), r"drive.csv:3: column 3 \(65/35\): the field is empty"),
         (WIDE.replace(",7100", ""), r"drive.csv:3: 3 columns, and the header has 4"),
         (WIDE.replace("7100", "7 ms"), r"drive.csv:3: column 3 \(65/35\): `7 ms` is not a number"),
         (WIDE.replace("7100", "-7"), r"out of range; accepted: above 0"),
@@ -101,7 +101,7 @@ def test_what_a_report_exports_comes_back(tmp_path: Path) -> None:
         (WIDE.replace("100/0", "65/35"), r"drive.csv:1: column 4: 65/35 is given twice"),
         (WIDE.replace("8,5", "4,5"), r"drive.csv:3: 4 KiB is given twice, first in line 2"),
         (WIDE.replace("8,5", "65/35,5"), r"column 1: `65/35` is a mix.*exchanged"),
-        (WIDE.replace("8,5", "8192000,5"), r"drive.csv:3: column 1: .* KiB is not a size"),
+        (WIDE.replace("8,5", "8192000,5"), r"drive.csv:3: column 1: .* KiB is not a request size"),
         (WIDE.replace("70000", "7e10"), r"would be 2.87e\+08 MB/s: the unit is wrong"),
         ("bs,rw,iops\n4,65/35,1\n4,65,2\n", r"drive.csv:3: 4 KiB 65/35 is given twice.*line 2"),
         ("bs,rw,speed\n4,65/35,1\n", r"`speed` is no figure; accepted: iops"),
@@ -110,7 +110,7 @@ def test_what_a_report_exports_comes_back(tmp_path: Path) -> None:
         ("bs,iops\n4,1\n", "no column of mixes"),
         ("hello\n", "neither JSON nor a table"),
         ("", "neither JSON nor a table"),
-        ('{"a": 1', "no complete JSON"),
+        ('{"a": 1', "incomplete JSON"),
         ('{"schema": "opennandlab.result/1"}', "holds `opennandlab.result/1`"),
     ],
 )
@@ -153,7 +153,7 @@ def test_tables_of_other_countries_and_programs_come_in(
         ("KiB;0/100;100/0\n4;1306,5;7100.5\n", "is not a number"),
         ("KiB,0/100 (furlongs),100/0\n4,1,2\n", "`furlongs` in its head"),
         ("KiB,0/100 (MB/s),100/0 (IOPS)\n4,1,2\n", "accepted: one unit: mb_s"),
-        ("KiB,0/100,100/0\n4,n/a,2\n", "nothing is there"),
+        ("KiB,0/100,100/0\n4,n/a,2\n", "the field is empty"),
         ("KiB,0/100,100/0\n4,1,2\nMean,1,2\n", "`Mean` is not a size"),
     ],
 )
@@ -199,10 +199,10 @@ def test_jobs_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         odd = json.loads(MIXED.read_text())
         odd["jobs"][0]["read"]["lat_ns"][place] = value
         said = refusal(table(tmp_path, json.dumps(odd), "odd.json"))
-        assert "has it as something else" in said, said
+        assert "has it in another form" in said, said
     cut = tmp_path / "cut.json"
     cut.write_text(MIXED.read_text()[:3000])
-    assert "no complete JSON" in refusal(cut)
+    assert "incomplete JSON" in refusal(cut)
 
 
 # -- our own, references, the command ------------------------------------------------------------

@@ -465,12 +465,13 @@ def test_an_output_that_breaks_off_is_refused_with_the_byte(tmp_path: Path) -> N
     with pytest.raises(ResultError) as caught:
         imported(tmp_path, text)
     said = str(caught.value)
-    assert f"what begins at byte {start} breaks off or is damaged at byte {end} of {end}" in said
+    flaw = f"breaks off or is damaged at byte {end} of {end}"
+    assert f"the value that begins at byte {start} {flaw}" in said
     assert "`pts import --allow-cut` takes the 1 whole document before it" in said
     found = imported(tmp_path, text, Wanted(allow_cut=True))
     assert cells(found) == cells(imported(tmp_path, sample("plain")))
     assert any("the last document breaks off" in it for it in found.warnings)
-    with pytest.raises(ResultError, match="no complete JSON"):
+    with pytest.raises(ResultError, match="incomplete JSON"):
         imported(tmp_path, whole[:700], Wanted(allow_cut=True))
 
 

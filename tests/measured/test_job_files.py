@@ -191,7 +191,7 @@ REFUSED = [
     ("[a]\nread_iolog=x", 2, "opennandlab replay"),
     ("[a]\nnumjobs=4096\n[b]", None, "4096 processes"),
     ("[a]\nsize=${SIZE}", 2, "with --env"),
-    ("[a]\nsize=$mb_memory", 2, "a number of a machine"),
+    ("[a]\nsize=$mb_memory", 2, "depends on the machine"),
     ("[a]\nplids=9\nfdp=1", 2, "below 4"),
     ("[a]\nwait_for=b", 2, "a job before this one"),
     ("[a]\nss_dur=1500ms", 2, "a multiple of ss_interval"),

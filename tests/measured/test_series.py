@@ -78,7 +78,7 @@ def test_a_table_is_refused_until_its_column_is_named() -> None:
         assert math.isnan(found.values[1])
         assert found.said == "column 2 (iops): 3 values"
     for column in ("4", "0", "rate"):
-        with pytest.raises(ConfigError, match=f"`{column}` is none; accepted: 1 to 3"):
+        with pytest.raises(ConfigError, match=f"`{column}` is not a column; accepted: 1 to 3"):
             series.read(TABLE, column)
     # Times that fall, or a third column that is no direction, make not a log of fio.
     for text in ("9, 1, 0, 4096\n8, 2, 0, 4096\n", "8, 1, 3, 4096\n9, 2, 0, 4096\n"):

@@ -202,7 +202,7 @@ def test_an_image_keeps_zones(tmp_path: Path, command: Path) -> None:
         ("--nvme 127.0.0.1:0 --lba 512", "lba: 512 with ftl.mapping zoned; accepted: 4096"),
         ("--nvme 127.0.0.1:0 --namespaces 50%,50%", "accepted: nothing, for one"),
         ("--nvme 127.0.0.1:0 --record r.csv", "requests to zones are not recorded"),
-        ("--nvme 127.0.0.1:0 --power-socket p", "so it cannot be cut from power here"),
+        ("--nvme 127.0.0.1:0 --power-socket p", "so its power cannot be cut here"),
         (
             f"--nvme 127.0.0.1:0 --set ftl.mapping.zrwa={json.dumps(MANY, separators=(',', ':'))}",
             "ftl.mapping.zrwa.areas: 5 of 4 active zones; accepted: 1 to active_zones_max",

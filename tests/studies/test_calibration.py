@@ -308,7 +308,7 @@ def test_without_keys_the_device_is_held_against_the_document_as_it_is() -> None
     shown = pages.report(slow)
     assert [section.id for section in shown.chapters[0].sections] == ["errors", "conditions"]
     for what in ({"hold_out": 0.5}, {"runs": 5}):
-        with pytest.raises(ConfigError, match="is of a fit, and no key is free"):
+        with pytest.raises(ConfigError, match="belongs to a fit, and no key is free"):
             plan(SMALL, drive, asked=QUICK, **what)  # type: ignore[arg-type]
 
 

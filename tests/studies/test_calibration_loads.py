@@ -147,7 +147,7 @@ def test_two_drives_are_refused(tmp_path: Path) -> None:
         ("pattern,mbs\nuniform,1\n", ":1: the column `mbs` is unknown; accepted: pattern,region"),
         ("pattern,mb_s,mb_s\nuniform,1,1\n", "the column `mb_s` is given twice"),
         ("pattern,mb_s\n", "no cell; accepted"),
-        ("pattern,mb_s,waf\nuniform,,\n", ":2: an empty cell: no figure"),
+        ("pattern,mb_s,waf\nuniform,,\n", ":2: a row without a figure"),
         ("pattern,mb_s\nuniform,0\n", ":2: mb_s is `0`; accepted: a number above 0"),
         ("pattern,mb_s\nuniform,nan\n", "mb_s is `nan`"),
         ("pattern,mb_s\nuniform,1e400\n", "mb_s is `1e400`"),
@@ -293,7 +293,7 @@ def test_a_table_of_another_drive_fits_no_variant(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("factor", "way"), [(1e3, "above"), (1024, "above"), (1e-3, "below")])
 def test_units_that_are_off_are_told(factor: float, way: str, tmp_path: Path) -> None:
     cells = table(tmp_path / "cells.csv", device(), factor)
-    with pytest.raises(ResultError, match=rf"rate: .* times {way} .*off by 1000 or 1024"):
+    with pytest.raises(ResultError, match=rf"rate: .* times {way} .*a factor of 1000 or 1024"):
         onl.calibrate(device(), cells)
 
 

@@ -129,7 +129,7 @@ def test_formulas_and_codes_are_swept_too():
     (["theory.waf", "-w", "work.yaml"], "accepted: policy"),
     (["-w", "work.yaml", "--plot", "x.gif"], "gif"),
     (["-w", "work.yaml", "--scheduler", "tcp://127.0.0.1:1"], "--engine dask"),
-    (["-w", "work.yaml", "--engine", "dask", "--scheduler", "nonsense"], "such as tcp://"),
+    (["-w", "work.yaml", "--engine", "dask", "--scheduler", "nonsense"], "for example tcp://"),
     (["-w", "work.yaml", "--vary", "ftl.over_provisioning_pct=.nan,0.1"], "not a finite number"),
     (["-w", "work.yaml", "--set", "ftl.over_provisioning_pct=.inf"], "not a finite number"),
     (["-w", "work.yaml", "--vary", "ftl.over_provisioning_pct=2020-01-01,0.1"], "neither number"),
@@ -143,14 +143,14 @@ def test_formulas_and_codes_are_swept_too():
     (["theory.waf", "--set", "spare_factor=0.1", "--vary", "over_provisioning_pct=0.1:0.2:2",
       "--x", "nothing"], "is not varied"),
     (["theory.waf", "--vary", "over_provisioning_pct=0.1:0.2:1000000"], "at most 100000"),
-    (["theory.waf", "--vary", "spare_factor=0.1,0.2:0.3:4"], "a range among values"),
+    (["theory.waf", "--vary", "spare_factor=0.1,0.2:0.3:4"], "a range in a list of values"),
     (["theory.waf", "--vary", "d=2,3", "--set", "d=4"], "in --set and in --vary"),
     (["theory.waf", "--plot", "x.svg"], "nothing is varied"),
     (["ecc.curve", "--set", "code=bch:m=8,t=4", "--vary", "x=1e-3", "--set", "errors=-1"],
      "accepted: 1 and more"),
     (["ecc.curve", "--set", "code=bch:m=8,t=4", "--vary", "x=-1,2"], "accepted:"),
     (["ecc.curve", "--set", "code=bch:m=8,t=4", "--set", "x=1e-3", "--vary",
-      "decoder.iterations=1,2"], "changes nothing of BCH"),
+      "decoder.iterations=1,2"], "changes nothing with BCH"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_sentence(asked, said):
     text = run(*asked, code=2)
@@ -259,7 +259,7 @@ def test_a_store_that_another_process_holds_is_told_and_nothing_is_lost(monkeypa
         other.execute("BEGIN IMMEDIATE")
         text = swept("--seeds", "2", code=3)
         other.execute("ROLLBACK")
-    assert "the same command goes on" in text
+    assert "the same command continues" in text
     assert len(kept_keys()) == 6
     swept("--seeds", "2")
     assert len(kept_keys()) == 12

@@ -310,5 +310,5 @@ def test_a_journal_that_was_cut_off_is_told(tmp_path: Path) -> None:
         journal.write(b'{"first": 4, "ta')
     code, text = run(tmp_path, "--cuts", "400")
     assert code == 0
-    assert "the last line of the journal was cut off" in " ".join(text.split())
+    assert "the last line of the journal is incomplete" in " ".join(text.split())
     assert "200 cuts are known" in text

@@ -99,7 +99,7 @@ def test_the_drive_that_ages_is_cut(tmp_path: Path) -> None:
         assert (one.cuts.low, one.cuts.high) == wilson(0, 2)
     assert (code == 0) == found.passed
     page = (tmp_path / "end" / "endurance.html").read_text(encoding="utf-8")
-    assert "Cut from power while they age" in page
+    assert "Power cuts while they age" in page
     _, text = run(tmp_path, *options, "--json", devices=2)
     again, _ = json.JSONDecoder().raw_decode(text[text.index("{") :])
     assert again["digest"] == found.digest
@@ -193,9 +193,9 @@ def test_how_a_device_fails() -> None:
         (["--use-years", "0"], "--use-years: 0 is not valid; accepted: above 0, to 100"),
         (
             ["--cuts", "3", "--set", "ftl.placement={kind: streams, count: 2}"],
-            "so it cannot be cut from power here",
+            "so its power cannot be cut here",
         ),
-        (["--set", "workload.pattern=random"], "variants say what is written"),
+        (["--set", "workload.pattern=random"], "the variants determine what is written"),
         (["--set", "nand.pages=3"], "nand.pages"),
     ],
 )

@@ -427,7 +427,7 @@ def test_devices_pass_the_gate_of_the_standard_tests(tmp_path: Path) -> None:
     for path in ("/dev/null", "/dev/no-such-device"):
         with pytest.raises(TargetError, match=path):
             opened(path, Consent(destructive=True, i_know=Path(path).name))
-    with pytest.raises(ConfigError, match="cannot be cut from power"):
+    with pytest.raises(ConfigError, match="cannot be cut; accepted"):
         opened("sim:tlc_standard", Consent())
     words = ["power", "run", "--device", "/dev/null", "--power-off", "true", "--power-on", "true",
              "--output", str(tmp_path / "cuts"), "--destructive"]  # fmt: skip

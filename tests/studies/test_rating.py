@@ -308,7 +308,7 @@ def test_a_record_of_another_device_is_refused(cli: Cli, folder: Path) -> None:
     ):
         run = cli(*asked, "--band")
         assert run.returncode == 2
-        assert "is of another device than my.yaml" in run.stderr
+        assert "belongs to another device than my.yaml" in run.stderr
     # One that rates an empty drive has no nominal random rate.
     fresh = ("--rated-state", "fresh", "--no-simulate", "-o", "fresh.yaml")
     assert cli("config", "from-rating", *SMALL, *fresh).returncode == 0

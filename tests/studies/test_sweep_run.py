@@ -104,7 +104,7 @@ class Counted(Engine):
         if self.cut_after is not None and len(self.ran) > self.cut_after:
             raise KeyboardInterrupt
         if self.away_after is not None and len(self.ran) > self.away_after:
-            raise EngineError("the scheduler is away")
+            raise EngineError("the scheduler cannot be reached")
         found, self.done = self.done[:1], self.done[1:]
         return found
 

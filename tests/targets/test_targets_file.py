@@ -544,7 +544,7 @@ def answering(path: Path, answer: bytes) -> threading.Thread:
     [
         (b"", "closed the connection"),
         (b"HTTP/1.1 400 Bad Request\r\n", "not an NBD server"),
-        (b"NBDMAGICIHAVEOPT\x00\x03" + b"\xff" * 20, "none of the protocol"),
+        (b"NBDMAGICIHAVEOPT\x00\x03" + b"\xff" * 20, "does not follow the protocol"),
         (
             REPLY + b"\x00\x00\x00\x06\x80\x00\x00\x06\x00\x00\x00\x00",
             "has no export 'x'",

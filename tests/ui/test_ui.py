@@ -424,7 +424,7 @@ def test_the_plot_is_that_of_runs_plot(asked: Any, store: Path, cli: Cli, folder
     assert (folder / "plot.svg").read_bytes() == drawn.content
     assert "waf.count" in said.getvalue()
     assert asked.get("/plot.svg?where=x").status_code == 422
-    assert asked.get("/plot?where=waf%3E1e9").text.count("no point is left") == 1
+    assert asked.get("/plot?where=waf%3E1e9").text.count("no finished point is left") == 1
     assert str(store) in line
 
 

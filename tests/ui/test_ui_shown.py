@@ -208,7 +208,7 @@ def test_what_cannot_be_drawn_as_lines_ends_in_no_blank(asked: Any) -> None:
     for sweep in ("grid", "depth"):
         assert f'href="/plot?sweep={sweep}"' in text
     nothing = asked.get("/plot?where=waf%3E1e9").text
-    assert "no point is left" in nothing
+    assert "no finished point is left" in nothing
     assert 'href="/plot?sweep=grid"' in nothing
 
 

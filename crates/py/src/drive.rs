@@ -369,7 +369,7 @@ impl Drive {
         })
     }
 
-    /// Lets a host work with the drive and cuts it from power; the drive continues in the state
+    /// Lets a host work with the drive and cuts its power; the drive continues in the state
     /// that it had after the mount. `number` is that of the cut in its life; names of workload and
     /// moment as on the command line, claims as for [`PowerCampaign`](crate::power_loss), by
     /// default those of its options; `share` of the drive is written, from its first page on.

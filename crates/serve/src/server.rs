@@ -230,7 +230,7 @@ impl Server {
     pub fn power_off(&self) -> Result<u64, String> {
         let shared = &self.shared;
         if shared.is_off.swap(true, Ordering::SeqCst) {
-            return Err("the power is off already".to_owned());
+            return Err("the power is already off".to_owned());
         }
         let mut core = shared.core();
         let at = shared.clock.now();
@@ -276,7 +276,7 @@ impl Server {
     /// the drive alone.
     ///
     /// # Errors
-    /// Those of the file, and one when the drive has lost its power or its data meanwhile.
+    /// Those of the file, and one when the drive has lost its power or its data in the meantime.
     pub fn save(&self, file: &mut impl Write) -> io::Result<Saved> {
         let shared = &self.shared;
         let mut core = shared.core();

@@ -138,7 +138,7 @@ fn a_saved_drive_holds_the_same() {
     let length = u64::from_le_bytes(image[12..20].try_into().expect("eight bytes"));
     let end = 24 + length as usize;
     let error = load(&image[..end]).err().expect("refused");
-    let missing = format!("which its header promises behind byte {end}, is missing");
+    let missing = format!("which its header announces after byte {end}, is missing");
     assert!(error.contains(&missing), "{error}");
     assert!(load(&image[..end + 3]).is_err(), "in the word of the contents");
     let mut rng = Rng::stream(1, "damage");

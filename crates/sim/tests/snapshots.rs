@@ -127,7 +127,7 @@ fn a_snapshot_ends_when_the_data_is_gone() {
     let order = PurgeOrder { kind: PurgeKind::Erase, mark: 0 };
     assert_ne!(session.purge(Ns(0), 1, order, &mut Vec::new()), Err(Refusal::WornOut));
     let refused = session.copy_units(&mut snapshot, &mut Vec::new());
-    assert_eq!(refused, Err("the drive has lost its power or its data meanwhile".into()));
+    assert_eq!(refused, Err("the drive has lost its power or its data in the meantime".into()));
     session.drop_snapshot(snapshot);
     session.begin(Ns(0), 2, write, &mut Vec::new()).expect("there is room");
     // One that is given up leaves nothing behind.

@@ -93,8 +93,8 @@ def prepare(plan: Plan) -> None:
     if plan.suite.fill and not plan.may_fill:
         raise ConfigError(
             "suite",
-            f"`{plan.suite.name}` fills the file system of {plan.path} to {FULL_RATIO:.0%}: give "
-            "--may-fill if that is what you want, and a file system of its own",
+            f"`{plan.suite.name}` fills the file system of {plan.path} to {FULL_RATIO:.0%}: "
+            f"give --may-fill if that is what you want, on a file system used for nothing else",
         )
     largest = max(
         (cases.make(name, plan.seed, sizes).bytes(count), name)
@@ -106,8 +106,8 @@ def prepare(plan: Plan) -> None:
     if need > free:
         raise ConfigError(
             "target",
-            f"dir:{plan.path}: {largest[1]} takes up to {largest[0]} bytes, with a tenth and "
-            f"{MARGIN_BYTES} bytes above that {need} bytes, and {free} are free",
+            f"dir:{plan.path}: {largest[1]} takes up to {largest[0]} bytes; with a reserve of "
+            f"a tenth and {MARGIN_BYTES} bytes that is {need} bytes, and only {free} are free",
         )
 
 

@@ -167,7 +167,7 @@ def from_file(path: Path) -> Suite:
         raise ConfigError(f"suite.{unknown}", f"is unknown; accepted: {', '.join(KEYS)}")
     counts = given.get("cases")
     if not isinstance(counts, Mapping) or not counts:
-        message = f"{path} has no case; accepted: such as {{boot: 1, surf: 20}}"
+        message = f"{path} has no case; accepted: for example {{boot: 1, surf: 20}}"
         raise ConfigError("suite.cases", message)
     for case, count in counts.items():
         if case not in HOMES:
@@ -187,7 +187,7 @@ def _sizes(given: Any) -> Sizes:  # noqa: ANN401 (YAML holds anything)
     if not isinstance(given, Mapping) or not all(
         isinstance(own, Mapping) for own in given.values()
     ):
-        message = f"`{given}`; accepted: such as {{surf: {{files: 100}}}}"
+        message = f"`{given}`; accepted: for example {{surf: {{files: 100}}}}"
         raise ConfigError("suite.sizes", message)
     check_sizes(given)
     return given

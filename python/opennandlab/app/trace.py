@@ -293,7 +293,9 @@ def _check_marks(requests: list[Request], name: str, lines: int) -> None:
     if opened is not None:
         raise TraceError(f"{name}:{lines}: cut short: {opened[0]} {opened[1]} does not end")
     if not requests or not any(one.mark for one in requests):
-        raise TraceError(f"{name}: no `# begin` and `# end`: which requests are of an iteration?")
+        raise TraceError(
+            f"{name}: no `# begin` and `# end`: which requests belong to an iteration?"
+        )
 
 
 def text_of(

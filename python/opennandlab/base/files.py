@@ -219,7 +219,7 @@ def _count(node: Node, known: dict[int, int], origin: str) -> int:
     """
     if (count := known.get(id(node))) is not None:
         if not count:
-            raise ConfigError(".", f"{_place(origin, node)}: an alias of what it stands in")
+            raise ConfigError(".", f"{_place(origin, node)}: an alias of a value that contains it")
         return count
     known[id(node)] = 0  # not finished
     inner = node.value if isinstance(node.value, list) else ()
@@ -230,7 +230,7 @@ def _count(node: Node, known: dict[int, int], origin: str) -> int:
     if count > YAML_NODES_MAX:
         raise ConfigError(
             ".",
-            f"{_place(origin, node)}: its aliases stand for {count} values; accepted: up to "
+            f"{_place(origin, node)}: its aliases expand to {count} values; accepted: up to "
             f"{YAML_NODES_MAX} in a file",
         )
     known[id(node)] = count

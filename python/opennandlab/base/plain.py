@@ -33,7 +33,9 @@ def _plain(value: object, path: str) -> object:
     if isinstance(value, int) and abs(value) > INTEGER_MAX:
         raise ConfigError(path, "an integer beyond 2^64; accepted: smaller ones")
     if isinstance(value, str) and oddity(value):
-        raise ConfigError(path, f"`{value}` holds half a surrogate pair; accepted: whole letters")
+        raise ConfigError(
+            path, f"`{value}` holds half a surrogate pair; accepted: whole characters"
+        )
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, Mapping):

@@ -32,7 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "opennandlab verify results.json",
     ),
     "compare": (
-        "Put results side by side, or standard tests of drives.",
+        "Compare results, or standard tests of drives, side by side.",
         "opennandlab compare greedy.json cost_benefit.json",
     ),
     "replay": (
@@ -75,7 +75,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "app": ("Run application-shaped work: what a user feels of a drive.", ""),
     "emmc": ("Check an eMMC command by command, simulated or real.", ""),
     "fleet": ("Run many drives, each a little different, and see the spread.", ""),
-    "power": ("Cut drives from power, and see which data they lose.", ""),
+    "power": ("Cut power to drives, and see which data they lose.", ""),
     "characterise": (
         "Characterise a drive step by step.",
         "opennandlab characterise --target sim:tlc_standard --output drive",

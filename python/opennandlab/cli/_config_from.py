@@ -45,7 +45,7 @@ class FromOptions(Printed):
     output: Annotated[Path, flag("The device file.", "-o", metavar="FILE", show_default=False)]
     workload_output: Annotated[
         Path | None,
-        flag("The workload file; of several scenarios each has its number.", metavar="FILE"),
+        flag("The workload file; several scenarios make one numbered file each.", metavar="FILE"),
     ] = None
     format_: Annotated[
         Simulator | None,
@@ -95,7 +95,7 @@ def translate_files(given: FromOptions) -> None:
         write_atomically(path, text.encode())
     if replaced and not given.quiet:
         names = ", ".join(map(str, replaced))
-        terminal.note(f"note: {names}: replaced, and held another text before")
+        terminal.note(f"note: {names}: replaced; the previous text was different")
     _print(given, found, list(written), made)
 
 

@@ -29,9 +29,9 @@ class RatedState(str, Enum):
 class RatingOptions(Printed):
     """Options of `from-rating`."""
 
-    capacity: Annotated[str, flag("Capacity that is sold, such as 800GB or 1.92TB.")]
+    capacity: Annotated[str, flag("Advertised capacity, such as 800GB or 1.92TB.")]
     cell: Annotated[str, flag("Cells: MLC, TLC or QLC.", metavar="TYPE")]
-    link: Annotated[str, flag("Link of the host that measured, such as pcie4x4.", metavar="KIND")]
+    link: Annotated[str, flag("Host link of the measurements, such as pcie4x4.", metavar="KIND")]
     seq_write: Annotated[str, flag("Sequential writes, such as 1400MB/s.", metavar="RATE")]
     rand_write: Annotated[
         float, flag("Random writes of 4 KiB a second.", metavar="IOPS", min=1, max=LARGEST)
@@ -66,13 +66,17 @@ class RatingOptions(Printed):
         flag("State in which random writes were rated.", show_default="as the rates look"),
     ] = None
     policy: Annotated[
-        str, flag("Garbage collection; auto: greedy, cost_benefit in the band.", metavar="NAME")
+        str,
+        flag(
+            "Garbage collection; auto: greedy, and cost_benefit among the drives of the band.",
+            metavar="NAME",
+        ),
     ] = "auto"
     shrink: Annotated[
         str, flag("Divide simulated drives by this: auto, or a number.", metavar="auto|N")
     ] = "auto"
     simulate: Annotated[
-        bool, flag("Correct the closed form by simulations.", "--simulate/--no-simulate")
+        bool, flag("Correct the closed form with simulations.", "--simulate/--no-simulate")
     ] = True
 
 
@@ -153,7 +157,7 @@ def _bytes_of(option: str, text: str) -> float:
 
     found = size_in(text.strip(), {unit: size for unit, size in SIZES.items() if unit})
     if found is None:
-        raise ConfigError(option, f"`{text}` is not understood; accepted: such as 4380TB")
+        raise ConfigError(option, f"`{text}` is not understood; accepted: for example 4380TB")
     return float(found)
 
 

@@ -55,7 +55,9 @@ class PageOptions(Options):
 
         for name, value in (("--page", self.page), ("--oob", self.oob)):
             if value is None:
-                raise ConfigError(name, "is missing; accepted: bytes, of the data sheet")
+                raise ConfigError(
+                    name, "is missing; accepted: a number of bytes, from the data sheet"
+                )
         return self.page or 0, self.oob or 0
 
 
@@ -396,7 +398,10 @@ class BuildOptions(LayoutOptions, Printed):
     target: Annotated[Path, argument("Dump to write.", metavar="OUT")]
     marker: Annotated[
         Marker,
-        flag("Marker of scrambled pages: covered, as the kernel does, or written over its word."),
+        flag(
+            "Marker of scrambled pages: in the parity, as the kernel writes it, or stored "
+            "over its word afterwards."
+        ),
     ] = Marker.KERNEL
 
 
@@ -406,7 +411,7 @@ class BuildOptions(LayoutOptions, Printed):
     "--dialect linux-bch --strength 8",
 )
 def build(given: BuildOptions) -> None:
-    """Write the dump of data: OOB and parity for each page, pages of FF left erased."""
+    """Turn data into a dump: add OOB and parity to each page; pages of FF stay erased."""
     from opennandlab.base.files import write_pieces_atomically
     from opennandlab.ecc.dumps.checking import built
     from opennandlab.ecc.dumps.files import check_data

@@ -33,7 +33,9 @@ def run_jobs(
 
     if workload_sets:
         key = next(iter(workload_sets))
-        raise ConfigError("set", f"workload.{key}: a job file has no keys; accepted: edit it")
+        raise ConfigError(
+            "set", f"workload.{key}: a job file has no keys to set; edit the file instead"
+        )
     to_stdout = given.as_json or given.fio_output == STDOUT
     output = None if given.fio_output == STDOUT else given.fio_output
     outputs = {
@@ -99,7 +101,7 @@ def _stop_interrupted(run: JobRun, given: JobFileOptions) -> NoReturn:
     """Report the files of an interrupted run, and end."""
     parts = [f"{run.stages_done} of {len(run.plan.stages)} stages were done"]
     if given.fio_output is not None:
-        parts.append(f"{given.fio_output} was not written: it is of whole runs")
+        parts.append(f"{given.fio_output} was not written: it needs a complete run")
     if given.fio_logs is not None:
         parts.append(f"{given.fio_logs} has the logs of those stages")
     text = f"interrupted: {'; '.join(parts)}"

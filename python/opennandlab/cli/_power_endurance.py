@@ -174,7 +174,9 @@ def _fleet(
 
     changes, others = terminal.split_sets(settings)
     if others:
-        raise ConfigError(f"workload.{next(iter(others))}", "variants say what is written")
+        raise ConfigError(
+            f"workload.{next(iter(others))}", "the variants determine what is written"
+        )
     if file is None:
         fleet: dict[str, Any] = {"name": "endurance", "devices": devices, "device": config}
         return fleet | ({"set": changes} if changes else {}), Path()
@@ -192,5 +194,5 @@ def _ages(text: str) -> tuple[float, ...]:
     except ValueError:
         found = ()
     if not found or len(set(found)) < len(found):
-        raise ConfigError("--ages", f"`{text}` is not valid; accepted: such as 0.5,1,1.5")
+        raise ConfigError("--ages", f"`{text}` is not valid; accepted: for example 0.5,1,1.5")
     return found

@@ -102,6 +102,6 @@ def files(given: FilesOptions) -> None:
 
 def _note_known(campaign: "Campaign", *, quiet: bool) -> None:
     if campaign.cut_off_bytes:
-        terminal.note("the last line of the journal was cut off: that cut is judged again")
+        terminal.note("the last line of the journal is incomplete: that cut is judged again")
     if campaign.done and not quiet:
         terminal.note(f"{campaign.done} cuts are known", style="dim")

@@ -124,7 +124,7 @@ def carry_out(given: RunOptions) -> "tuple[Campaign, PowerDocument, str]":
 
 def _note_known(campaign: "Campaign", *, quiet: bool) -> None:
     if campaign.cut_off_bytes:
-        terminal.note("the last line of the journal was cut off: that cut is made again")
+        terminal.note("the last line of the journal is incomplete: that cut is made again")
     if campaign.done and not quiet:
         terminal.note(f"{campaign.done} cuts are known", style="dim")
 

@@ -19,12 +19,12 @@ class SwitchOptions(Printed):
 
 
 def cut(given: SwitchOptions) -> None:
-    """Cut a served drive from power, and let it come back from what its flash holds."""
+    """Cut power to a served drive, and let it recover from what its flash holds."""
     _turn(given, "cut")
 
 
 def off(given: SwitchOptions) -> None:
-    """Cut a served drive from power; it takes no connection until it is on again."""
+    """Cut power to a served drive; it takes no connection until it is on again."""
     _turn(given, "off")
 
 

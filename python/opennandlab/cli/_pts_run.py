@@ -63,7 +63,7 @@ def execute(
     if csv is not None:
         _check_csv(csv, wanted)
         if varied is not None:
-            terminal.stop(terminal.REFUSED, "--csv is of one run; accepted: without --vary")
+            terminal.stop(terminal.REFUSED, "--csv is for one run; accepted: without --vary")
     if wanted.dry_run:
         _plan(wanted, name, jobs)
         return

@@ -38,7 +38,7 @@ class CellsOptions(StressOptions):
     page_bytes: Annotated[int, flag("Bytes of a page.", "--bytes")] = 16_384
     data: Annotated[Data, flag("Data of the pages, before the randomiser.")] = Data.RANDOM
     open_block: Annotated[
-        bool, flag("Each wordline is the last that is programmed in its block.", "--open")
+        bool, flag("Treat each wordline as the last one programmed in its block.", "--open")
     ] = False
     levels: Annotated[Around, flag("Levels to read at.")] = Around.DEFAULT
     offsets: Annotated[
@@ -47,7 +47,7 @@ class CellsOptions(StressOptions):
             "Also read with all levels moved by these offsets, in gaps; count the bits that change."
         ),
     ] = None
-    valleys: Annotated[bool, flag("Search the best place of each level.")] = False
+    valleys: Annotated[bool, flag("Search for the best position of each level.")] = False
     information: Annotated[bool, flag("Information of 1, 3 and 7 reads at these levels.")] = False
     sets: Annotated[
         list[str] | None,
@@ -65,8 +65,8 @@ class CellsOptions(StressOptions):
 def cells(given: CellsOptions) -> None:
     """Program wordlines, stress them, read them cell by cell, and count errors.
 
-    Exit code 1 when a page type has other errors than expected by more than 4.5 standard
-    deviations.
+    Exit code 1 when the errors of a page type differ from the expected ones by more than 4.5
+    standard deviations.
     """
     from opennandlab.core.overrides import parse_overrides, set_path
     from opennandlab.reliability.cells import count_cells

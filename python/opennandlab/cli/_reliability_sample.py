@@ -36,13 +36,18 @@ class SampleOptions(Options):
         ),
     ] = None
     accept: Annotated[
-        bool, flag("With --drives: judge them together, by failures and data errors (60 %).")
+        bool,
+        flag("With --drives: judge them together, by failures and data errors (60 % confidence)."),
     ] = False
     read: Annotated[
         float | None, flag("With --drives: TB read from each; default: as many as are written.")
     ] = None
     ramps: Annotated[
-        bool, flag("With --drives: temperatures cycle; else half the drives are hot, half cold.")
+        bool,
+        flag(
+            "With --drives: temperatures cycle; otherwise half the drives are hot and half "
+            "are cold."
+        ),
     ] = False
     jobs: Jobs = None
     store: Annotated[
@@ -65,7 +70,7 @@ class PlanOptions(Printed):
 
 
 def plan(given: PlanOptions) -> None:
-    """Sample plan after JESD218: drives that are needed, failures and data errors allowed.
+    """Sampling plan after JESD218: drives that are needed, failures and data errors allowed.
 
     Exit code 1 when the failures or the errors given are too many, 4 when the sample is too small
     to show anything.

@@ -53,8 +53,8 @@ def replay_on_target(given: "ReplayOptions") -> None:
     if len(names["volumes"]) > 1:
         raise ConfigError(
             "target",
-            f"the trace has {len(names['volumes'])} volumes; accepted: one, such as of `trace "
-            "convert --split-by volume`",
+            f"the trace has {len(names['volumes'])} volumes; accepted: a trace of one, as "
+            f"`trace convert --split-by volume` writes",
         )
     with tempfile.TemporaryDirectory(prefix="opennandlab-") as folder:
         path = Path(folder) / "trace.log"

@@ -222,7 +222,7 @@ def show_means(found: "Means", metrics: Sequence[str]) -> None:
     """Print a table of means; the heads of metrics are as they were typed."""
     if found.added:
         names = ", ".join(f"`{name}`" for name in found.added)
-        terminal.note(f"note: by {names} too: these points differ in more than the seed")
+        terminal.note(f"note: also grouped by {names}: these points differ in more than the seed")
     if found.failed:
         count = "1 failed point is" if found.failed == 1 else f"{found.failed} failed points are"
         terminal.note(f"note: {count} left out", style="yellow")

@@ -42,8 +42,8 @@ class WafOptions(Printed):
     over_provisioning: Annotated[
         float | None,
         flag(
-            "(T - U) / U, instead of the spare factor: makes the nominal one, which leaves out "
-            "that a drive keeps blocks in reserve (--config)."
+            "(T - U) / U, instead of the spare factor; gives the nominal spare factor, "
+            "without the blocks that a drive keeps in reserve (--config)."
         ),
     ] = None
     config: Annotated[

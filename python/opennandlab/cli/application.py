@@ -59,7 +59,7 @@ class AgingOptions(Options):
     age: Annotated[
         str,
         flag(
-            "Really write what makes a drive old, or set wear and failed blocks.",
+            "Age an old drive by real writes, or by setting its wear and failed blocks.",
             metavar="write|warp",
         ),
     ] = "write"
@@ -94,7 +94,7 @@ class AgingOptions(Options):
 
 
 Place = Annotated[
-    Path | None, flag("The store of runs; default: as in `runs`.", "--store", metavar="DIR")
+    Path | None, flag("The store of runs; default: that of `runs`.", "--store", metavar="DIR")
 ]
 SizeOption = Annotated[
     list[str] | None,
@@ -150,26 +150,26 @@ class RunOptions(AgingOptions):
     cpu: Annotated[
         str,
         flag(
-            "Think time before the requests of an iteration: none, as in the phone of the "
-            "talk by A. Lee, or milliseconds by case.",
+            "Think time before the requests of an iteration: none, as on the phone of the "
+            "talk by A. Lee, or a file of milliseconds per case.",
             metavar="none|phone2013|FILE",
         ),
     ] = "none"
     journal: Annotated[
-        str, flag("Journal of databases, live: truncate, delete, persist or wal.")
+        str, flag("Live runs: journal of databases: truncate, delete, persist or wal.")
     ] = "truncate"
     sync: Annotated[
-        str, flag("Setting `synchronous` of databases, live: full, extra or normal.")
+        str, flag("Live runs: setting `synchronous` of databases: full, extra or normal.")
     ] = "full"
-    page: Annotated[int, flag("Bytes of a page of databases, live.")] = 4096
+    page: Annotated[int, flag("Live runs: page size of databases, bytes.")] = 4096
     evict: Annotated[
-        str, flag("How pages leave the cache, live: auto, drop_caches or dontneed.")
+        str, flag("Live runs: how pages leave the cache: auto, drop_caches or dontneed.")
     ] = "auto"
     compress_ratio: Annotated[
-        float, flag("Share of written bytes that compresses away, live: 0 to below 1.")
+        float, flag("Live runs: share of written bytes that compression saves, 0 to below 1.")
     ] = 0.0
-    may_fill: Annotated[bool, flag("Let main-full-main fill the file system to 95 %.")] = False
-    fill_rounds: Annotated[int, flag("Rounds of filling, live.", min=1, max=1000)] = 30
+    may_fill: Annotated[bool, flag("Allow main-full-main to fill the file system to 95 %.")] = False
+    fill_rounds: Annotated[int, flag("Live runs: rounds of filling.", min=1, max=1000)] = 30
     trace: Annotated[
         list[str] | None,
         flag("Play another trace for a case. May be repeated.", metavar="CASE=FILE"),
@@ -177,8 +177,8 @@ class RunOptions(AgingOptions):
     max_transfer_bytes: Annotated[
         int,
         flag(
-            "Split reads and writes above this size, as in the talk by A. Lee: 524288; "
-            "0 takes host.max_transfer_bytes of the device, and plays them as recorded without it.",
+            "Split larger reads and writes; the talk by A. Lee has 524288. 0: "
+            "host.max_transfer_bytes of the device; without that key none is split.",
             min=0,
         ),
     ] = 0
@@ -224,7 +224,9 @@ def run(given: RunOptions) -> None:
             raise ConfigError("size", message)
         work = _replaying(place, chosen, given, given.state)
     else:
-        given.refuse(("cpu",), "in a directory, where a processor thinks; accepted: with sim:")
+        given.refuse(
+            ("cpu",), "in a directory, where the host has its own think time; accepted: with sim:"
+        )
         if given.sets or given.state != "young-clean" or given.trace or given.relative:
             message = "--set, --state, --trace and --relative are of simulated drives"
             raise ConfigError("target", message)

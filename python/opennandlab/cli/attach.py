@@ -20,7 +20,10 @@ class AttachOptions(Printed):
     socket: Annotated[Path | None, flag("Unix socket of the server.", metavar="PATH")] = None
     nvme: Annotated[
         str | None,
-        flag("Instead: the NVMe drive that the server names.", metavar="ADDRESS:PORT/NQN"),
+        flag(
+            "Instead of --socket: the NVMe drive, as the server prints it.",
+            metavar="ADDRESS:PORT/NQN",
+        ),
     ] = None
     run: Annotated[bool, flag("Run the commands, through FUSE; needs root.")] = False
     mount: Annotated[Path | None, flag("Make a file system and mount it here.", metavar="DIR")] = (

@@ -69,7 +69,7 @@ def benchmark(given: BenchmarkOptions) -> None:
     if given.probes is None:
         given.refuse(("probe_count", "probe_ios"), "without probes; accepted: with --probes")
     else:
-        given.refuse(("slice_ops",), "with --probes, whose places depend on it")
+        given.refuse(("slice_ops",), "with --probes, whose positions depend on it")
         from opennandlab.core.probes import Probes
 
         probes = Probes(run, count=given.probe_count, requests=given.probe_ios)

@@ -43,9 +43,9 @@ class CalibrateOptions(ForPrint, Printed):
     free: Annotated[
         list[str] | None,
         flag(
-            "A key to fit; bounds: a tenth to ten times, within the schema; or values to choose "
-            "among, each with a fit of its own. Repeatable. Without it the device is compared as "
-            "it is.",
+            "A key to fit; bounds: a tenth to ten times, within the schema; or values to "
+            "choose among, each with a separate fit. Repeatable. Without it the device is "
+            "compared as it is.",
             metavar="KEY[=LOW:HIGH|=ONE,OTHER]",
         ),
     ] = None
@@ -85,8 +85,8 @@ class CalibrateOptions(ForPrint, Printed):
     requests: Annotated[
         int,
         flag(
-            "Minimum number of requests of a cell, fewer of large ones: writes continue until the "
-            "drive has reclaimed enough.",
+            "Minimum number of requests of a cell (fewer if they are large); writes continue "
+            "until the drive has reclaimed enough.",
             min=10,
         ),
     ] = REQUESTS
@@ -117,9 +117,9 @@ class CalibrateOptions(ForPrint, Printed):
     ] = None
     html: Annotated[Path | None, flag("Write a report as an HTML page.", metavar="FILE")] = None
     plot: Annotated[
-        Path | None, flag("Draw the errors of all cells: SVG, PNG, PDF, page.", metavar="FILE")
+        Path | None, flag("Draw the errors of all cells: SVG, PNG, PDF or HTML.", metavar="FILE")
     ] = None
-    force: Annotated[bool, flag("Take cells that are uncertain, or were not steady.")] = False
+    force: Annotated[bool, flag("Also use cells that are uncertain or were not steady.")] = False
     seed: Seed = 42
     jobs: Jobs = None
 

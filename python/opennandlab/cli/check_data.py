@@ -37,7 +37,7 @@ class CheckDataOptions(TargetOptions, Printed):
     seed: Annotated[
         int | None,
         flag(
-            "Tag of the stamps; default: drawn, so that stamps of earlier checks do not count.",
+            "Tag of the stamps; default: random, so that stamps of earlier checks do not count.",
             min=0,
             max=SEED_MAX,
         ),

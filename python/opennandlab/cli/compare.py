@@ -48,7 +48,8 @@ class CompareOptions(FioChoice, Printed):
     )
     every: Annotated[bool, flag("Show every number, not only the main ones.", "--all")] = False
     store: Annotated[
-        Path | None, flag("The store of keys. Default: the store of `runs`.", metavar="DIR")
+        Path | None,
+        flag("Store in which keys are looked up. Default: the store of `runs`.", metavar="DIR"),
     ] = None
     cost: Annotated[
         Path | None,

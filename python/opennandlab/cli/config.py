@@ -187,7 +187,7 @@ class InitOptions(Printed):
 
 @command(app, example="opennandlab config init my_drive.yaml --from mlc_enterprise")
 def init(given: InitOptions) -> None:
-    """Write a file to begin with: every key with its meaning, and a line for editors."""
+    """Write a file to start from: every key with its meaning, and a schema line for editors."""
     from opennandlab.core import template
     from opennandlab.core.config import described_device, load_workload
 

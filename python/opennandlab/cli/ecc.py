@@ -59,8 +59,8 @@ class CurveOptions(MeasuredOptions):
     engine: Annotated[
         EngineName,
         flag(
-            "gpu: Monte Carlo of LDPC codes with --arithmetic int8 on a CUDA device, in builds "
-            "with that feature; the counts are those of cpu."
+            "gpu: Monte Carlo of LDPC codes with --arithmetic int8 on a CUDA device, in "
+            "builds with that feature; the counts equal those of cpu."
         ),
     ] = EngineName.CPU
     output: Annotated[

@@ -57,7 +57,7 @@ class RunOptions(EngineOptions, Printed):
         list[int] | None,
         flag("Only this device, into fleet-INDEX.json. May be repeated.", metavar="INDEX"),
     ] = None
-    retry: Annotated[bool, flag("Run what failed before again.")] = False
+    retry: Annotated[bool, flag("Run points that failed before again.")] = False
     jobs: Annotated[
         int | None,
         flag(
@@ -67,11 +67,16 @@ class RunOptions(EngineOptions, Printed):
     ] = None  # fmt: skip
     destructive: Annotated[bool, flag("Targets: allow all their data to be destroyed.")] = False
     i_know: Annotated[
-        list[str] | None, flag("Targets: a device that is meant. May be repeated.", metavar="NAME")
+        list[str] | None,
+        flag(
+            "Targets: name or serial number of a device that may be destroyed. May be repeated.",
+            metavar="NAME",
+        ),
     ] = None
-    force: Annotated[bool, flag("Targets: overwrite partition tables, file systems.")] = False
+    force: Annotated[bool, flag("Targets: overwrite partition tables and file systems.")] = False
     may_fill: Annotated[
-        bool, flag("Targets: let main-full-main fill file systems, if the fleet file asks for it.")
+        bool,
+        flag("Targets: allow main-full-main to fill file systems, if the fleet file asks for it."),
     ] = False
     allow_code: AllowCode = False
 

@@ -1,4 +1,4 @@
-"""`power`: cut simulated drives from power, find faults again, and study options."""
+"""`power`: cut the power of simulated drives, find faults again, and study options."""
 
 import os
 import shlex
@@ -41,7 +41,7 @@ OUTSIDE = ("power_off", "power_on", "power_socket", "switch_s", "span_mib", "ato
            "after_ms", "destructive", "i_know", "force")  # fmt: skip
 
 app = typer.Typer(
-    help="Cut drives from power, and see which data they lose.",
+    help="Cut power to drives, and see which data they lose.",
     epilog=f"Example: {RUN_EXAMPLE}",
     no_args_is_help=True,
 )
@@ -49,7 +49,7 @@ app = typer.Typer(
 
 @command(app, example=RUN_EXAMPLE)
 def run(given: RunOptions) -> None:
-    """Cut a drive from power at seeded times and moments; check all of it after each cut."""
+    """Cut power to a drive at random times and chosen moments; check all of it after each cut."""
     if given.target is not None or given.disk is not None:
         _refuse_of_simulated(given)
         _of_outside(given)
@@ -96,7 +96,7 @@ def run(given: RunOptions) -> None:
 
         campaign = Campaign(wanted, folder=given.output, jobs=given.jobs or cores(), watch=told)
         if campaign.cut_off_bytes:
-            terminal.note("the last line of the journal was cut off: its cuts are made again")
+            terminal.note("the last line of the journal is incomplete: its cuts are made again")
         if campaign.cuts and not given.quiet:
             terminal.note(f"{campaign.cuts} cuts are known", style="dim")
         is_partial = carried_out(
@@ -288,7 +288,7 @@ class SelfTestOptions(Options):
     """Options of `self_test`."""
 
     count: Annotated[
-        int, flag("Faults put in, class by class.", min=TEST_COUNT_MIN, max=1_000_000)
+        int, flag("Faults to put in, for each class.", min=TEST_COUNT_MIN, max=1_000_000)
     ] = 12_000
     seed: Seed = 42
     as_json: Json = False

@@ -160,7 +160,10 @@ class SteadyStateOptions(Printed):
     )
     file: Annotated[
         list[str] | None,
-        flag("The same from a file or stdin; also logs or statuses of fio.", metavar="FILE|-"),
+        flag(
+            "Read the values from a file or stdin; also logs and JSON status output of fio.",
+            metavar="FILE|-",
+        ),
     ] = None
     column: Annotated[
         str | None,

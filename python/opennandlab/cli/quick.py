@@ -56,7 +56,7 @@ class QuickOptions(TargetOptions, Printed):
 
 
 def quick(given: QuickOptions) -> None:
-    """Measure sequential and random reads and writes, each deep and shallow."""
+    """Measure sequential and random reads and writes, each at a deep and a shallow queue."""
     from opennandlab.base.units import parse_bytes
     from opennandlab.targets.opening import open_target
     from opennandlab.targets.quick import Settings, run_quick

@@ -264,7 +264,9 @@ class RetryOptions(StressOptions):
     """Options of `retry`."""
 
     steps: Annotated[int, flag("Number of retry steps, 1 to 64.")] = 8
-    horizon_h: Annotated[float, flag("Retention for which the last step is made, hours.")] = 8760.0
+    horizon_h: Annotated[float, flag("Retention for which the last step is designed, hours.")] = (
+        8760.0
+    )
 
 
 @command(app, example=RETRY_EXAMPLE)

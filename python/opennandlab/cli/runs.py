@@ -34,8 +34,8 @@ Place = Annotated[
 Where = Annotated[
     list[str] | None,
     flag(
-        "Only points that this holds for: NAME=VALUE, or !=, <, <=, >, >=. May be repeated: all "
-        "must hold.",
+        "Only points that meet this condition: NAME=VALUE, or !=, <, <=, >, >=. May be "
+        "repeated: all must hold.",
         "--where",
         metavar="COND",
     ),
@@ -457,7 +457,7 @@ class RmOptions(Printed):
 
 @command(app, example="opennandlab runs rm --where status=failed --yes")
 def rm(given: RmOptions) -> None:
-    """Remove points, by key or by condition; asks before."""
+    """Remove points, by key or by condition, after a question."""
     from opennandlab.base.errors import StoreError
 
     if [bool(given.keys), bool(given.where), given.unfinished].count(True) != 1:
@@ -485,7 +485,7 @@ def rm(given: RmOptions) -> None:
 def _drop_unfinished(opened: "Store", *, yes: bool, as_json: bool, quiet: bool) -> None:
     begun = opened.unfinished.keys()
     if begun and not yes:
-        question = f"drop what there is of {_count(len(begun))} not finished in {opened.path}"
+        question = f"drop what {_count(len(begun))} not finished have stored in {opened.path}"
         _ask(question, as_json=as_json)
     removed = opened.unfinished.drop(begun)
     if as_json:

@@ -46,7 +46,7 @@ class ServeOptions(Options):
     raw_nand: Annotated[
         str | None,
         flag(
-            "Serve a raw chip instead, of a file of its keys; --image is a dump.",
+            "Serve a raw chip instead, described by a file of its keys; --image is a dump.",
             metavar="FILE|default",
         ),
     ] = None
@@ -95,7 +95,7 @@ class ServeOptions(Options):
     )
     save_every: Annotated[
         float | None,
-        flag("Save the drive again and again while it is served.", metavar="SECONDS"),
+        flag("Save the drive at this interval while it is served.", metavar="SECONDS"),
     ] = None
     record: Annotated[
         Path | None,

@@ -76,14 +76,16 @@ class SweepOptions(EngineOptions, WorkloadOptions, ForPrint, Printed):
             metavar="NAME=SHARE",
         ),
     ] = None
-    seeds_max: Annotated[int | None, flag("The most seeds with --until; default 100.")] = None
-    name: Annotated[str | None, flag("Name of the sweep; default: of its file.")] = None
+    seeds_max: Annotated[int | None, flag("Maximum number of seeds with --until; default 100.")] = (
+        None
+    )
+    name: Annotated[str | None, flag("Name of the sweep; default: that of its file.")] = None
     store: Annotated[Path | None, flag("Where points are kept.", metavar="DIR")] = None
     retry: Annotated[bool, flag("Run points that failed before again.")] = False
     dry_run: Annotated[
         bool, flag("Print how many points are known, and the time that the rest takes.")
     ] = False
-    metrics: Annotated[str | None, flag("Numbers of the table.", metavar="A,B,C")] = None
+    metrics: Annotated[str | None, flag("Numbers to show in the table.", metavar="A,B,C")] = None
     plot: Annotated[
         Path | None, flag("Draw it: SVG, PNG, PDF or an HTML page.", metavar="FILE")
     ] = None
@@ -211,9 +213,7 @@ def _definition(
     if foreign is not None:
         option = {"device": "--config"}.get(foreign, f"--{foreign}")
         accepted = ", ".join(found.verb.keys)
-        raise ConfigError(
-            option, f"is nothing that `{found.verb.name}` takes; accepted: {accepted}"
-        )
+        raise ConfigError(option, f"is not a setting of `{found.verb.name}`; accepted: {accepted}")
     overrides = {**more, **parse_overrides(list(settings))}
     to_json(overrides)  # refuses dates, NaN and the like, with their paths
     own = {key: value for key, value in overrides.items() if key in found.verb.keys}
@@ -222,7 +222,7 @@ def _definition(
     replaced = {axis.key for axis in axes}
     both = next((key for key in overrides if key in replaced), None)
     if both is not None:
-        raise ConfigError(both, "is in --set and in --vary; accepted: in one of them")
+        raise ConfigError(both, "is in --set and in --vary; accepted: only one of them")
     return _replaced(
         found,
         request={**found.request, **given, **own},
@@ -269,7 +269,7 @@ def _seeded(
     for text in until:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ConfigError("--until", f"`{text}` is refused; accepted: such as waf=0.5%")
+            raise ConfigError("--until", f"`{text}` is refused; accepted: for example waf=0.5%")
         rules[name.strip()] = share(name.strip(), value)
     least = found.count if count is None else count
     seeds = replace(

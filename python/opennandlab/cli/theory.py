@@ -341,13 +341,13 @@ class ScalingOptions(Printed):
     config: Annotated[
         str | None,
         flag(
-            "A unit's device: its power follows from the rates, in MB/s, and from nand.energy "
-            "and controller.power, instead of --watts.",
+            "Device of a unit, instead of --watts: power follows from the rates (MB/s), "
+            "nand.energy and controller.power.",
             "-c",
             metavar="PRESET|FILE",
         ),
     ] = None
-    page_bytes: Annotated[int, flag("Page, for rates against block size.", min=1)] = 4000
+    page_bytes: Annotated[int, flag("Page size, for rates against block size.", min=1)] = 4000
 
 
 @command(

@@ -105,8 +105,8 @@ class InfoOptions(FileOptions):
     exact: Annotated[
         int,
         flag(
-            "Pages up to which all are counted; beyond, one in 2, 4, 8, … is, and the rest is "
-            "estimated.",
+            "Number of pages up to which all are counted; beyond it, one in 2, 4, 8, … is, "
+            "and the rest is estimated.",
             min=1024,
             max=1 << 28,
             metavar="PAGES",
@@ -177,7 +177,11 @@ class ConvertOptions(FileOptions):
     to: Annotated[Target, flag("Its format.")] = Target.CSV
     repeat: Annotated[
         int,
-        flag("Number of times that the whole is written, one after another.", min=1, max=1_000_000),
+        flag(
+            "Number of times that the whole trace is written, one after another.",
+            min=1,
+            max=1_000_000,
+        ),
     ] = 1
     period: Annotated[
         float | None,

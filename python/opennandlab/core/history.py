@@ -59,7 +59,7 @@ class History:
         self.names.append("idle")
 
     def add_cut(self) -> None:
-        """Note a cut from power, with the traffic before it."""
+        """Note a power cut, with the traffic before it."""
         self.jobs += 1
         self.names.append("power cut")
 

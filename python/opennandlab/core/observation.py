@@ -63,7 +63,7 @@ class Observation:
         name = name if self != Observation(ocp_ms=self.ocp_ms) else "ocp"
         if self != Observation() and workload.get("timed") is False:
             raise ConfigError(
-                name, "the workload has `timed: false`: no time passes that could be watched"
+                name, "the workload has `timed: false`: so no time passes that could be recorded"
             )
         if self.requests is not None:
             self.requests.check()

@@ -1,4 +1,4 @@
-"""A cut from power in the life of a simulated drive, and what drives promise when it comes."""
+"""A power cut in the life of a simulated drive, and what drives promise when it comes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def cut_power(  # noqa: PLR0913 - what can be asked of a cut
     share: float = 1.0,
     ready_ms: float = 10_000.0,
 ) -> JsonObject:
-    """Let a host work for a while, cut the drive from power, and judge it when it is back.
+    """Let a host work for a while, cut the power of the drive, and judge it when it is back.
 
     The drive goes on as its mount has left it: erase counts, retired blocks, and the marks of what
     was interrupted.

@@ -86,7 +86,7 @@ class LifeTest(Record, frozen=True, kw_only=True):
 
 
 class CutFault(Record, frozen=True, kw_only=True):
-    """A class of faults after cuts from power, as `power run` names them.
+    """A class of faults after power cuts, as `power run` names them.
 
     Args:
         cuts: Cuts that showed it.
@@ -102,7 +102,7 @@ class CutFault(Record, frozen=True, kw_only=True):
 
 
 class DriveCuts(Record, frozen=True, kw_only=True):
-    """What cuts from power in the course of a life test did.
+    """What power cuts in the course of a life test did.
 
     Args:
         cuts: How many.
@@ -206,7 +206,7 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
         bits_to_show: Bits without an error that would show the limit at 95 %.
         passed: Whether the drive took TBW, its UBER is within the limit, and no cut showed a fault.
         warnings: What the test and its read-back warned of.
-        cuts: What cuts from power did; absent where there were none.
+        cuts: What power cuts did; absent where there were none.
     """
 
     schema: Literal["opennandlab.drive-life/1"]

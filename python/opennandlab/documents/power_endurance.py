@@ -38,7 +38,7 @@ class EnduranceSettings(Record, frozen=True, kw_only=True):
 
 
 class EnduranceFault(Record, frozen=True, kw_only=True):
-    """A class of faults that cuts from power showed.
+    """A class of faults that power cuts showed.
 
     Args:
         devices: Devices that showed it.
@@ -75,7 +75,7 @@ class EndurancePair(Record, frozen=True, kw_only=True):
 
 
 class EnduranceCuts(Record, frozen=True, kw_only=True):
-    """What cuts from power in the course of ageing did to the devices of a cell.
+    """What power cuts in the course of ageing did to the devices of a cell.
 
     Args:
         cuts: Cuts of each device.

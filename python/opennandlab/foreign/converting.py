@@ -54,12 +54,12 @@ def convert(request: Request) -> Conversion:
     texts = [(path, _raw(path)) for path in request.files]
     found = request.format or _format(texts)
     if found != "nvmevirt" and (request.model is not None or request.memmap_bytes is not None):
-        raise ConfigError("--model", f"is of nvmevirt, and the files are of {found}")
+        raise ConfigError("--model", f"belongs to nvmevirt, and the files are those of {found}")
     if found == "mqsim":
         made = mqsim.convert(texts, as_run=request.as_run)
     else:
         if len(texts) > 1:
-            raise ConfigError(".", f"{len(texts)} files; accepted of {found}: one")
+            raise ConfigError(".", f"{len(texts)} files; accepted for {found}: one")
         made = _converted(found, *texts[0], request)
     if not made.differing():
         made.parts = []

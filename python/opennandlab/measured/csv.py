@@ -336,7 +336,7 @@ def _size(where: str, place: int, text: str, scale: int, mark: str | None) -> in
         )
     if not 512 <= size <= SIZE_MAX or size % 512:
         raise ResultError(
-            f"{where}: column {place}: {size / 1024:g} KiB is not a size of a request; accepted: "
+            f"{where}: column {place}: {size / 1024:g} KiB is not a request size; accepted: "
             f"multiples of 512 B up to {SIZE_MAX >> 20} MiB; bare numbers are KiB, others as 4096 B"
         )
     return int(size)
@@ -346,13 +346,13 @@ def _value(where: str, text: str, unit: str, size: int, mark: str | None) -> tup
     column, factor = UNITS[unit]
     said = text.strip()
     if not said or said.lower() in {"-", "n/a", "nan", "null"}:
-        raise ResultError(f"{where}: nothing is there; accepted: a number in {unit}")
+        raise ResultError(f"{where}: the field is empty; accepted: a number in {unit}")
     try:
         value = number(said, mark)
     except Ambiguous as error:
         raise ResultError(
-            f"{where}: `{said}` {error}; accepted: without a mark of thousands, or with another "
-            "number in the table that tells which mark separates decimals"
+            f"{where}: `{said}` {error}; accepted: without a thousands separator, or with "
+            f"another number in the table that shows which character is the decimal point"
         ) from None
     except ValueError:
         raise ResultError(

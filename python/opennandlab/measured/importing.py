@@ -139,7 +139,8 @@ def import_files(paths: Sequence[str | Path], wanted: Wanted | None = None) -> P
         return _of_series(files, asked)
     if len(kinds) > 1:
         raise ResultError(
-            "files of different kinds are no one measurement; accepted: outputs of fio, or tables, "
+            "files of different kinds do not make one measurement; accepted: outputs of fio, "
+            "or tables, "
             "or one document"
         )
     found = _of_fio(files, asked) if kinds == {"fio"} else _of_tables(files, asked)
@@ -212,7 +213,8 @@ def _refuse_cut(path: Path, text: str, raw: bytes, found: Pieces, asked: Wanted)
         many = "s" * (count > 1)
         way += f"; `pts import --allow-cut` takes the {count} whole document{many} before it"
     raise ResultError(
-        f"{path}: no complete JSON: what begins at byte {start} breaks off or is damaged at byte "
+        f"{path}: incomplete JSON: the value that begins at byte {start} breaks off or is "
+        f"damaged at byte "
         f"{at} of {len(raw)} ({cut}); accepted: {way}"
     )
 
@@ -299,13 +301,13 @@ def _of_fio(files: Sequence[_File], asked: Wanted) -> _Found:
     if not found:
         there = ", ".join(sorted(filter(None, names)))
         raise ResultError(
-            "no job is left of the pattern, threads, queue depth and names that were asked"
+            "no job has the pattern, threads, queue depth and names that were asked for"
             + (f"; there are {there}" if there else "")
         )
     if {True, False} <= {job.is_random for job in found}:
         raise ResultError(
-            f"{found[0].where} and others have random and sequential requests; accepted: one of "
-            "both, by --pattern random or sequential, or --job NAME"
+            f"{found[0].where} and others have random and sequential requests; accepted: one "
+            f"of the two, by --pattern random or sequential, or --job NAME"
         )
     found = repeats.joined(found)
     threads = {job.threads for job in found}
@@ -367,12 +369,12 @@ def _beside(files: Sequence[_File]) -> Iterator[str]:
 def _of_series(files: Sequence[_File], asked: Wanted) -> PtsDocument:
     """Return the document of logs of one run, or of what came between its statuses."""
     if asked.test not in {None, "wsat"}:
-        raise ResultError(f"a series is none of the test {asked.test}; accepted: --test wsat")
+        raise ResultError(f"a series is not data of the test {asked.test}; accepted: --test wsat")
     outputs = [one for one in files if one.log is None]
     taken = [one.log for one in files if one.log is not None]
     found = _of_fio(outputs, asked) if outputs else _Found("fio logs", [])
     if len(found.cells) > 1 or any(cell.spreads for cell in found.cells):
-        raise ResultError("a series is of one cell; accepted: the output of one run of one load")
+        raise ResultError("a series covers one cell; accepted: the output of one run of one load")
     every = [run for file in outputs for run in runs(
         [one for one in file.pieces.documents if jobs.is_output(one)])]  # fmt: skip
     version = max((version_of(run[-1]) or (0,) for run in every), default=None)

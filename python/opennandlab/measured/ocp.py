@@ -413,7 +413,7 @@ def _logs_of_bytes(content: bytes, place: str, error: Exception) -> DeviceLogs:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def joined(parts: Iterable[tuple[str, DeviceLogs]]) -> DeviceLogs:
@@ -431,7 +431,7 @@ def joined(parts: Iterable[tuple[str, DeviceLogs]]) -> DeviceLogs:
             if content is None:
                 continue
             if found[name] is not None:
-                raise ResultError(f"{place}: a second `{name}`; accepted: one of a moment")
+                raise ResultError(f"{place}: a second `{name}`; accepted: one for each moment")
             found[name] = content
     return DeviceLogs(**found)
 

@@ -67,7 +67,7 @@ def document(
     if not tracks or any(one.direction == "mixed" for one in tracks):
         raise ResultError(
             "a series without reads and writes, or with both as one (unified_rw_reporting); "
-            "accepted: one that has them apart"
+            "accepted: one with both separate"
         )
     try:
         course = joined(tracks, _width(tracks))

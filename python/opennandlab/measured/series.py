@@ -131,7 +131,7 @@ def _of_course(tracks: Sequence[course.Track], column: str | None, direction: st
     names = [name for name in found.columns if not name.startswith(("read_", "write_"))]
     name = column or (names[0] if len(names) == 1 or names[0] == "iops" else "")
     if name not in names:
-        raise ConfigError("--column", f"`{name}` is none of the series; accepted: "
+        raise ConfigError("--column", f"`{name}` is not a column of the series; accepted: "
                           f"{', '.join(names)}")  # fmt: skip
     values = found.columns[name].tolist()
     lengths = np.diff(found.edges_s)
@@ -231,7 +231,7 @@ def _column(lines: Sequence[_Line], column: str) -> Series:
     elif column.isdecimal() and 1 <= int(column) <= len(lines[0].fields):
         place = int(column) - 1
     else:
-        raise ConfigError("--column", f"`{column}` is none; accepted: {_ways(lines)}")
+        raise ConfigError("--column", f"`{column}` is not a column; accepted: {_ways(lines)}")
     rows = lines[1:] if heads else lines
     values = [_value(line, place, lines) for line in rows]
     name = f" ({heads[place]})" if heads else ""

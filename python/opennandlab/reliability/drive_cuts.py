@@ -1,4 +1,4 @@
-"""Cuts from power in the course of a life test: the drive that ages is the drive that is cut.
+"""Power cuts in the course of a life test: the drive that ages is the drive that is cut.
 
 ```text
 writes, untimed ─► a host works, timed ─► cut ─► mount ─► judge ─► writes, untimed ─► …

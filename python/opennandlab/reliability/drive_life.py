@@ -59,7 +59,7 @@ STEPS_MAX = 60
 FIRST_STEP = 0.02
 # Share of the rated cycles from which on a step goes all the way.
 NEAR = 0.05
-# Cuts from power of a life: each reads the whole drive.
+# Power cuts of a life: each reads the whole drive.
 CUTS_MAX = 100_000
 
 
@@ -104,7 +104,7 @@ def drive_life_test(  # noqa: PLR0913 - what a test plan states
         powered: The drive has power while the data is kept: that time is simulated, and at its end
             no data is older than `ftl.refresh.after_days`. Without power, which JESD218 asks for,
             nothing is refreshed.
-        cuts: Cuts from power, evenly over the writes; what they show is in the outcome.
+        cuts: Power cuts, evenly over the writes; what they show is in the outcome.
         claims: What the drive promises when it is cut, of `honest-flush`, `plp`, `ordered` and
             `rzat`; by default what its options in `power` say.
         repeat: A trace is replayed again and again; without, it must write enough.

@@ -27,7 +27,7 @@ def report(document: Life) -> Report:
     if isinstance(document, DriveLifeTest):
         parts.insert(2, ("recovery", "What corrected the pages", (recovery(document),)))
         if document.cuts is not None:
-            parts.append(("cuts", "Cuts from power", (cuts(document.cuts),)))
+            parts.append(("cuts", "Power cuts", (cuts(document.cuts),)))
     chapter = Chapter(
         id="life",
         title=_name(document),
@@ -225,7 +225,7 @@ def life(document: Life) -> Table:
 
 
 def cuts(found: DriveCuts) -> Table:
-    """Return what cuts from power did."""
+    """Return what power cuts did."""
     rows: Rows = [
         ("cuts", number(found.cuts)),
         ("cuts with a fault", number(found.faulty_cuts)),
@@ -237,4 +237,4 @@ def cuts(found: DriveCuts) -> Table:
         ("time to ready, mean / longest (ms)",
          f"{number(found.ready_ms_mean)} / {number(found.ready_ms_max)}"),
     ]  # fmt: skip
-    return Table("cuts", "Cuts from power", ("number", "value"), tuple(rows))
+    return Table("cuts", "Power cuts", ("number", "value"), tuple(rows))

@@ -60,7 +60,7 @@ def report(document: PowerDocument) -> Report:
         test="power",
     )
     foot = f"opennandlab {document.run.version}, digest {document.digest}"
-    return Report("Cut from power", chapter.title, (chapter,), (), foot, "power cuts")
+    return Report("Power cuts", chapter.title, (chapter,), (), foot, "power cuts")
 
 
 def subtitle(document: PowerDocument) -> str:
@@ -382,4 +382,4 @@ def study(found: Sequence[Found], cuts: int) -> Report:
         test="power",
     )
     foot = f"opennandlab {found[0].document.run.version}" if found else ""
-    return Report("Cut from power", "options", (chapter,), (), foot, "power cuts")
+    return Report("Power cuts", "options", (chapter,), (), foot, "power cuts")

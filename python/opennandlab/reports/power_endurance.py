@@ -27,7 +27,7 @@ def report(document: EnduranceDocument) -> Report:
         shown = [cuts(document), costs(document), struck(document)]
         if any(one.faults for _, one in _with_cuts(document)):
             shown.insert(1, faults(document))
-        sections.append(Section("cuts", "Cut from power while they age", tuple(shown)))
+        sections.append(Section("cuts", "Power cuts while they age", tuple(shown)))
     if document.verdicts:
         sections.append(Section("devices", "Devices that failed", (devices(document),)))
     chapter = Chapter(
@@ -74,7 +74,7 @@ def reason(document: EnduranceDocument) -> str:
             kinds = ", ".join(cut.faults)
             return f"{name}: {cut.faulty} of {cut.devices} devices show faults after cuts: {kinds}"
         if not cut.passed and cut.devices:
-            return f"{name}: beyond the limits of the class with cuts from power"
+            return f"{name}: beyond the limits of the class with power cuts"
     return "every cell is within the limits of its class"
 
 
@@ -200,7 +200,7 @@ def _with_cuts(document: EnduranceDocument) -> Iterator[tuple[str, EnduranceCuts
 
 
 def cuts(document: EnduranceDocument) -> Table:
-    """Return what cuts from power showed: a row for each cell."""
+    """Return what power cuts showed: a row for each cell."""
     rows: list[tuple[Cell, ...]] = [
         (
             name, number(one.cuts), f"{one.faulty} of {one.devices}",
@@ -218,7 +218,7 @@ def cuts(document: EnduranceDocument) -> Table:
         "Devices of which a cut showed a fault, that took no more writes, and that are beyond "
         "their UBER."
     )
-    return Table("cuts", "Cut from power while they age", heads, tuple(rows), note)
+    return Table("cuts", "Power cuts while they age", heads, tuple(rows), note)
 
 
 def costs(document: EnduranceDocument) -> Table:

@@ -43,9 +43,7 @@ def report(document: FilesDocument) -> Report:
         test="power files",
     )
     foot = f"opennandlab {document.run.version}, digest {document.digest}"
-    return Report(
-        "Cut from power", "databases on crash images", (chapter,), (), foot, "power files"
-    )
+    return Report("Power cuts", "databases on crash images", (chapter,), (), foot, "power files")
 
 
 def subtitle(document: FilesDocument) -> str:

@@ -144,7 +144,7 @@ def attach(socket: Path, mount: Path | None, fs: str) -> Attached:
         raise ConfigError("socket", f"{socket} is attached already: `detach` it first")
     file = Path(f"{socket.absolute()}.disk")
     if file.exists():
-        raise ConfigError("socket", f"{file} exists, and is not ours")
+        raise ConfigError("socket", f"{file} exists, and was not made by `attach`")
     with contextlib.ExitStack() as undo:
         file.touch(mode=0o600)
         undo.callback(file.unlink, missing_ok=True)
@@ -222,7 +222,7 @@ def _state_folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if status.st_uid != os.getuid() or status.st_mode & 0o022 or folder.is_symlink():
-        raise OutputError(f"{folder} belongs to somebody else")
+        raise OutputError(f"{folder} belongs to another user")
     return folder
 
 

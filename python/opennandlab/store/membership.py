@@ -132,5 +132,5 @@ def kept(connection: sqlite3.Connection) -> list[KeptSweep]:
 def _definition(text: str) -> JsonObject:
     found = json.loads(text)
     if not isinstance(found, dict):
-        raise TypeError("a sweep that is no mapping")
+        raise TypeError("a sweep that is not a mapping")
     return found

@@ -170,7 +170,7 @@ def names_of(text: str) -> list[str]:
     """Return names of metrics of their JSON; damaged JSON raises an exception of `DAMAGE`."""
     names = json.loads(text)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise TypeError("names that are no texts")
+        raise TypeError("names that are not text")
     return names
 
 
@@ -193,7 +193,7 @@ def _inflated(content: bytes) -> bytes:
     unpacker = zlib.decompressobj()
     text = unpacker.decompress(content, BYTES_MAX)
     if not unpacker.eof:
-        raise ValueError("a text that was cut")
+        raise ValueError("a text that was cut off")
     return text
 
 

@@ -201,7 +201,7 @@ class ArrayTarget(Target):
         """
         parts = list(_parts(state))
         if len(parts) != len(self.drives):
-            raise TargetError(f"{self.name}: the checkpoint is of another array")
+            raise TargetError(f"{self.name}: the checkpoint belongs to another array")
         for drive, part in zip(self.drives, parts, strict=True):
             drive.restore(part)
 

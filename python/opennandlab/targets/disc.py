@@ -218,7 +218,7 @@ class DiscTarget(Target):
         try:
             found = json.loads(state)
             if found[KIND] != self.disc.to_dict():
-                raise TargetError(f"{self.name}: the checkpoint is of another disc")
+                raise TargetError(f"{self.name}: the checkpoint belongs to another disc")
             self.head = int(found["head"])
         except (ValueError, KeyError, TypeError) as error:
             raise TargetError(f"{self.name}: no checkpoint of a disc") from error

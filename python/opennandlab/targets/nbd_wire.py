@@ -337,7 +337,7 @@ def _info(link: socket.socket, export: str) -> Export | None:
     while True:
         magic, option, kind, length = struct.unpack(">QIII", _take(link, 20))
         if magic != OPTION_REPLY or option != INFO or length > REPLY_BYTES_MAX:
-            raise EOFError("the server's answer is none of the protocol")
+            raise EOFError("the server's answer does not follow the protocol")
         data = _take(link, length)
         if kind == ACK:
             return Export(size, flags, block)

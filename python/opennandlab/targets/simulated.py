@@ -394,7 +394,7 @@ class SimulatedTarget(Target):
                     self._declared.consulted(core)
                     self.device = DeviceConfig(core.device(), self._declared.name)
                     return
-        raise TargetError(f"{self.name}: the checkpoint is of another device")
+        raise TargetError(f"{self.name}: the checkpoint belongs to another device")
 
     def load_image(self, path: Path, seed: int) -> None:
         """Take the drive of a device image, in place of the empty one.

@@ -354,11 +354,11 @@ def _axes(request: Request, verb: Verb) -> list[Axis]:
     for place, (key, text) in enumerate(request.vary):
         name = f"vary-{place}"
         if not KEY.fullmatch(key):
-            raise FieldError(name, f"`{key}` is not a key; accepted: such as ftl.gc_policy")
+            raise FieldError(name, f"`{key}` is not a key; accepted: for example ftl.gc_policy")
         if key in {axis.key for axis in found}:
             raise FieldError(name, f"`{key}` is varied twice; accepted: each key once")
         if key in request.values:
-            raise FieldError(name, f"`{key}` is also set above; accepted: in one of them")
+            raise FieldError(name, f"`{key}` is also set above; accepted: only one of them")
         try:
             axis = Axis.of(key, text)
             presets = {"device": device_presets(), WORKLOAD: workload_presets()}.get(key)

@@ -222,7 +222,7 @@ class Guard:
             return None
         if same(headers.get(CSRF_HEADER, ""), self.door.csrf):
             return None
-        return _refused(403, "this page is of an earlier start; load it again")
+        return _refused(403, "this page belongs to an earlier start; load it again")
 
     def _entered(self, scope: Scope) -> Response | None:
         """Return a redirection that sets the cookie, if the address has the right token."""

@@ -1,4 +1,4 @@
-"""Cuts from power: the host reconnects by itself, sends again, and keeps what it has synced.
+"""Power cuts: the host reconnects by itself, sends again, and keeps what it has synced.
 
 Three cuts: an idle host with synced files; writes past the cache of the kernel, with the drive off
 for some seconds; and a host that dies in the middle of a load with the drive. A host that lives on

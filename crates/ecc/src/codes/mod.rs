@@ -73,7 +73,7 @@ pub enum CodeError {
     },
     /// A page that is not a whole number of codewords, nor they of it.
     #[error(
-        "a page of {page_bits} bits does not go with codewords of {data_bits} data bits; accepted: \
+        "a page of {page_bits} bits does not fit codewords of {data_bits} data bits; accepted: \
          one a whole multiple of the other"
     )]
     PageShape {

@@ -169,7 +169,7 @@ impl ControllerConfig {
         if let Some(decode) = &self.ecc_decode {
             if self.ecc_decode_us > 0.0 {
                 let message = format!(
-                    "is given beside ecc_decode_us = {}; accepted: one of them",
+                    "is given in addition to ecc_decode_us = {}; accepted: one of them",
                     self.ecc_decode_us
                 );
                 return Err(ConfigError::new("ecc_decode", message));

@@ -103,7 +103,7 @@ fn assemble(state: State, oob: &[u8]) -> Result<Drive, String> {
         throttle.restore(saved);
     }
     if !drive.errors.restore(&state.reads) {
-        return Err("what its reads remember is of another drive".into());
+        return Err("the state of its reads belongs to another drive".into());
     }
     drive.draw_seed = state.draw_seed;
     drive.is_worn_out = state.is_worn_out;

@@ -173,7 +173,7 @@ const BY_SHAPE: &[Rule<DeviceConfig>] = &[
             format!(
                 "a superblock of {dies} dies x {per_die} map units in a block of {} planes x {} \
                  pages is {slots} map units, in {blocks} superblocks; accepted: at most \
-                 {SLOTS_MAX} (here up to {} dies), and numbers of 32 bits",
+                 {SLOTS_MAX} (here up to {} dies), and 32-bit numbers",
                 flash.plane_count,
                 it.nand.pages_per_block,
                 SLOTS_MAX / per_die
@@ -588,5 +588,5 @@ fn has_holes(it: &DeviceConfig) -> bool {
 }
 
 fn uncut(why: &str) -> String {
-    format!("{why}, so it cannot be cut from power here")
+    format!("{why}, so its power cannot be cut here")
 }

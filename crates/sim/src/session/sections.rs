@@ -38,7 +38,7 @@ pub(super) fn write(file: &mut impl Write, name: &str, bytes: &[u8]) -> io::Resu
 pub(super) fn take<'a>(file: &mut &'a [u8]) -> Result<(String, &'a [u8]), String> {
     let all = *file;
     if !all.starts_with(WORD) || all.len() < HEAD_BYTES {
-        return Err(format!("{} bytes too many behind the contents", all.len()));
+        return Err(format!("{} bytes too many after the contents", all.len()));
     }
     let (head, rest) = all.split_at(HEAD_BYTES);
     let (name, numbers) = head[WORD.len()..].split_at(NAME_BYTES);

@@ -76,7 +76,7 @@ impl Session {
     ) -> Result<bool, String> {
         let contents = self.contents();
         if contents.recounts() != snapshot.recounts {
-            return Err("the drive has lost its power or its data meanwhile".to_owned());
+            return Err("the drive has lost its power or its data in the meantime".to_owned());
         }
         let first = snapshot.units.len().saturating_sub(UNITS_TOGETHER);
         for (words, unit) in snapshot.units.drain(first..).rev() {

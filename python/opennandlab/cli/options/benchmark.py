@@ -28,8 +28,9 @@ class BenchmarkOptions(WorkloadOptions, JobFileOptions):
     probes: Annotated[
         Path | None,
         flag(
-            "Rates, latencies and days of an untimed run: timed requests on copies of its drive, "
-            "evenly over the run, a row each in a CSV file. The result is the same as without it.",
+            "Rates, latencies and simulated days in the course of an untimed run: timed "
+            "requests on copies of its drive, evenly over the run, a row of the CSV file "
+            "each. The result is the same as without it.",
             metavar="FILE",
         ),
     ] = None

@@ -160,7 +160,9 @@ class ChannelOptions(SensingOptions):
 class StateOptions(Options):
     """The widths of the states of a cell, and the error rate that LLRs are computed for."""
 
-    sigma_ratio: Annotated[float, flag("Width of the lower state (bit 1) over the upper's.")] = 1.0
+    sigma_ratio: Annotated[
+        float, flag("Width of the lower state (bit 1), divided by that of the upper.")
+    ] = 1.0
     llr_rber: Annotated[
         float | None,
         flag("RBER for which LLRs are computed; default: the RBER of the point."),
@@ -179,7 +181,9 @@ class DrawnOptions(Options):
         ),
     ] = True
     ber: Annotated[bool, flag("Also draw bit error rates.")] = False
-    target: Annotated[float | None, flag("Draw a level line, such as 1e-11.", metavar="FER")] = None
+    target: Annotated[
+        float | None, flag("Draw a horizontal line, such as at 1e-11.", metavar="FER")
+    ] = None
 
     def look(self, title: str = "") -> "Look":
         """Return the content and the title of the figure."""

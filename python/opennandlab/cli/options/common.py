@@ -41,7 +41,7 @@ class ForPrint(Options):
     ] = None
     style: Annotated[
         Path | None,
-        flag("With --paper: a style sheet of matplotlib for the looks.", metavar="FILE"),
+        flag("With --paper: a matplotlib style sheet.", metavar="FILE"),
     ] = None
 
     def page(self, path: Path | None, option: str = "--plot") -> "Paper | None":
@@ -147,7 +147,7 @@ Band = Annotated[
 Shrink = Annotated[
     str | None,
     flag(
-        "Run a drive with fewer pages a block in place of the whole one: auto, or a divisor.",
+        "Run a drive with fewer pages per block instead of the whole one: auto, or a divisor.",
         "--shrink",
         metavar="auto|N",
     ),

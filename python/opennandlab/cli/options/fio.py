@@ -26,7 +26,9 @@ class FioChoice(Options):
 
     pattern: Annotated[PatternName | None, flag("Take these jobs of fio only.")] = None
     threads: Annotated[int | None, flag("Threads (TC); for fio, only these jobs.", min=1)] = None
-    queue_depth: Annotated[int | None, flag("Outstanding per thread (QD), likewise.", min=1)] = None
+    queue_depth: Annotated[
+        int | None, flag("Outstanding per thread (QD); for fio, only these jobs.", min=1)
+    ] = None
     job: Annotated[
         list[str] | None,
         flag("For fio, take only the job of this name. May be repeated.", metavar="NAME"),
@@ -56,7 +58,7 @@ class FioChoice(Options):
         paths = [Path(file) for file in files]
         if wanted != Wanted() and not any(path.is_dir() or may_be_fio(path) for path in paths):
             names = ("pattern", "threads", "queue_depth", "job")
-            self.refuse(names, "on files of which none is of fio; accepted: with outputs of fio")
+            self.refuse(names, "as no file is output of fio; accepted: with output of fio")
         return wanted
 
 

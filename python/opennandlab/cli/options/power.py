@@ -62,9 +62,9 @@ class RunOptions(Printed):
             "be cut; each change is reported.",
         ),
     ] = False
-    limit_ms: Annotated[float, flag("From power to ready; longer is slow.", "--ready-ms")] = (
-        READY_MS
-    )
+    limit_ms: Annotated[
+        float, flag("Time from power-on to ready; a longer one counts as slow.", "--ready-ms")
+    ] = READY_MS
     seed: Seed = 42
     jobs: Jobs = None
     target: Annotated[
@@ -88,9 +88,9 @@ class RunOptions(Printed):
     switch_s: Annotated[float, flag("Time that each of these commands may take, seconds.")] = 60.0
     span_mib: Annotated[int, flag("MiB from the beginning of that drive that are written.")] = 64
     atomic_bytes: Annotated[int, flag("Bytes that the drive writes whole or not at all.")] = 4096
-    after_ms: Annotated[str, flag("Range of the time of a cut, at random.", metavar="FROM:TO")] = (
-        "50:500"
-    )
+    after_ms: Annotated[
+        str, flag("Range from which the time of each cut is drawn.", metavar="FROM:TO")
+    ] = "50:500"
     destructive: Annotated[bool, flag("Allow all data on it to be destroyed.")] = False
     i_know: Annotated[
         str | None, flag("Serial number or name of the device.", metavar="SERIAL|NAME")

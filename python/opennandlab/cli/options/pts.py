@@ -143,8 +143,8 @@ class TestOptions(Options):
         str | None,
         flag(
             "State of a simulated drive before the test: young, old (half of its rated cycles), "
-            "eol (all of them), or a saved drive; several by commas give the ratios of each to "
-            "the first.",
+            "eol (all of them), or a saved drive; several, separated by commas, also give "
+            "the ratios of each to the first.",
             metavar="young|old|eol|image:FILE,…",
         ),
     ] = None
@@ -165,8 +165,8 @@ class TestOptions(Options):
     ss_max_rounds: Annotated[
         int | None,
         flag(
-            "Maximum number of rounds to wait for steady state; default 25, and one in a smoke "
-            "of a real drive.",
+            "Maximum number of rounds to wait for steady state; default 25, and one in a "
+            "smoke test of a real drive.",
         ),
     ] = None
     wipc_capacities: Annotated[
@@ -183,7 +183,7 @@ class TestOptions(Options):
         False
     )
     allow_lost: Annotated[
-        bool, flag("Let a steady state count although reads of a simulated drive gave no data.")
+        bool, flag("Accept a steady state even if reads of a simulated drive returned no data.")
     ] = False
     as_json: Json = False
     quiet: Quiet = False

@@ -79,7 +79,7 @@ class MeasuredRunOptions(ForPrint, Printed):
     ] = None
     requests_every: Annotated[
         int | None,
-        flag("A row for each request of N, in the order of arrival.", metavar="N", min=1),
+        flag("Write only every N-th request, in the order of arrival.", metavar="N", min=1),
     ] = None
     ocp: Annotated[
         Path | None,

@@ -63,7 +63,7 @@ class ReadOptions(Options):
     header_lines: Annotated[
         int | None,
         flag(
-            "First lines of the file to pass over, with --columns.", metavar="N", show_default="0"
+            "Lines to skip at the start of the file, with --columns.", metavar="N", show_default="0"
         ),
     ] = None
     layer: Annotated[
@@ -216,7 +216,7 @@ class ReplayOptions(MeasuredRunOptions, ReadOptions):
     tenants: Annotated[
         TenantsBy | None,
         flag(
-            "Make each volume a tenant, with a queue and figures of its own; --closed-loop is the "
+            "Make each volume a tenant, with its own queue and figures; --closed-loop is the "
             "depth of each."
         ),
     ] = None

@@ -22,8 +22,8 @@ class WorkloadOptions(Options):
     shift: Annotated[
         int | None,
         flag(
-            "Begin the zones of the workload at 5 K % of the range; what passes its end continues "
-            "at its start.",
+            "Shift the zones of the workload by K steps of 5 % of the range; what passes its "
+            "end continues at its start.",
             metavar="K",
             min=0,
             max=SHIFT_MAX,
@@ -31,7 +31,7 @@ class WorkloadOptions(Options):
     ] = None
     min_size: Annotated[
         str | None,
-        flag("Smaller requests of the workload become as large, such as 4KiB.", metavar="BYTES"),
+        flag("Raise smaller requests of the workload to this size, such as 4KiB.", metavar="BYTES"),
     ] = None
 
     def changes(self, workload: str, sets: Mapping[str, Any]) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def _groups(
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             name = f"{file}: job `{str(job.get('jobname', place))[:60]}`"
             raise ResultError(
-                f"{name} lacks what is expected, or has it as something else ({_reason(error)}); "
+                f"{name} lacks an expected value, or has it in another form ({_reason(error)}); "
                 "accepted: the output of `fio --output-format=json+`, or json"
             ) from error
         if is_shared:
@@ -274,8 +274,8 @@ def _made(  # noqa: PLR0913, PLR0917 (a cell in parts)
         read_pct = round(found.read_pct, 1)
     if read_pct is None:
         raise ValueError(
-            "neither options nor figures show its mix of reads and writes; accepted: outputs with "
-            "reads and writes apart, or with the options of the job"
+            "neither options nor figures show its mix of reads and writes; accepted: outputs "
+            "with separate reads and writes, or with the options of the job"
         )
     size = _size(asked, found, notes)
     latency = {kind: found.latency(kind) for kind in ("lat", "clat")}
@@ -287,7 +287,7 @@ def _made(  # noqa: PLR0913, PLR0917 (a cell in parts)
         notes.append("the histogram is of completion latency (clat): fio kept no bins of lat")
     cell = Cell(size, read_pct, figures, () if row is None else (row,), bins, doubts)
     if row is None:
-        notes.append("its row of cells is left out, which has reads and writes apart")
+        notes.append("its row of cells is left out, which needs separate reads and writes")
     return Job(where, asked.is_random, *outstanding, cell, tuple(notes))
 
 
@@ -337,7 +337,9 @@ def _figures(
             thin = thin or any(one.stated.get(key) and not stated[key] for key in QUANTILES)
             figures |= {f"{kind}_us_{key}{name}": value for key, value in stated.items()}
         if "" not in named and any(one.stated for one in named.values()):
-            notes.append(f"percentiles of {kind} of reads and writes stand apart: fio kept no bins")
+            notes.append(
+                f"percentiles of {kind} of reads and writes are given separately: fio kept no bins"
+            )
         if any(one.is_lost for one in named.values()):
             notes.append(
                 f"percentiles of {kind} are left out: those of several processes cannot be joined "

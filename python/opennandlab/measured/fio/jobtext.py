@@ -139,12 +139,14 @@ def sections(path: Path, environment: Mapping[str, str] | None) -> list[Section]
 def _option(line: str, place: str, environment: Mapping[str, str] | None) -> Given:
     keyword = KEYWORD.search(line)
     if keyword:
-        raise ConfigError(place, f"`{keyword[0]}` is a number of a machine; accepted: a number")
+        raise ConfigError(place, f"`{keyword[0]}` depends on the machine; accepted: a number")
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
         if environment is None:
-            raise ConfigError(place, f"`${{{name}}}` is of the environment; accepted: with --env")
+            raise ConfigError(
+                place, f"`${{{name}}}` is an environment variable; accepted: with --env"
+            )
         if name not in environment:
             raise ConfigError(place, f"`{name}` is not set in the environment")
         return environment[name]

@@ -139,7 +139,7 @@ def _check_begins(ms: Array, firsts: Sequence[int], file: str) -> None:
         if abs(ms[first] - ms[0]) > slack:
             raise ResultError(
                 f"{file}: row {first + 1}: the time goes back from {ms[first - 1]:.0f} to "
-                f"{ms[first]:.0f} ms, not to the begin at {ms[0]:.0f} ms; accepted: times that "
+                f"{ms[first]:.0f} ms, not to the beginning at {ms[0]:.0f} ms; accepted: times that "
                 "grow, or several processes that begin together"
             )
 
@@ -237,7 +237,9 @@ def tracks(
         ResultError: for logs of two runs, and for values of an unknown unit.
     """
     if unit is not None and unit not in UNITS:
-        raise ResultError(f"--unit {unit[:20]} is none of a log; accepted: {', '.join(UNITS)}")
+        raise ResultError(
+            f"--unit {unit[:20]} is not a unit of a log; accepted: {', '.join(UNITS)}"
+        )
     named, named_ns = UNITS[unit] if unit else ("", 0.0)
     seen: dict[tuple[str, str], Log] = {}
     found: list[Track] = []
@@ -246,8 +248,8 @@ def tracks(
         before = seen.setdefault((kind, log.process), log)
         if before is not log:
             raise ResultError(
-                f"{before.file}, {log.file}: the same figure of the same process, so they are of "
-                "two runs; accepted: the logs of one"
+                f"{before.file}, {log.file}: the same figure of the same process, so they belong "
+                f"to two runs; accepted: the logs of one"
             )
         # Priorities came later than ns.
         by_column = 1.0 if log.columns.endswith("priority") else 0.0

@@ -66,7 +66,7 @@ def load(options: Mapping[str, str] | None) -> Load:
     rw = options.get("rw", options.get("readwrite", "read"))
     kind = rw.partition(":")[0]
     if kind not in KINDS:
-        raise ValueError(f"rw `{kind}` is not a load of a test; accepted: {', '.join(KINDS)}")
+        raise ValueError(f"rw `{kind}` is not a load of any test; accepted: {', '.join(KINDS)}")
     is_random, read_pct = KINDS[kind]
     depth = _count(options, "iodepth")
     kinds = {name for name, is_so in (("random", is_random), ("write", read_pct != 100)) if is_so}

@@ -88,7 +88,7 @@ def _one(group: Sequence[Job]) -> Job:
     notes = [note for job in group for note in job.notes]
     notes.append(f"the mean of {len(group)} runs")
     if lost:
-        notes.append(f"left out, which not all of its runs have: {', '.join(lost)}")
+        notes.append(f"left out, as not all of its runs have them: {', '.join(lost)}")
     return replace(first, cell=cell, notes=tuple(dict.fromkeys(notes)))
 
 

@@ -208,7 +208,9 @@ def _range(target: SimulatedTarget, question: Question) -> ActiveRange:
     )
     amount_bytes = max(amount, 1) * segments * unit
     if amount_bytes > question.share * target.capacity_bytes:
-        raise ConfigError("amount_share", "more is tested than the drive has; accepted: less")
+        raise ConfigError(
+            "amount_share", "the amount to test is larger than the drive; accepted: less"
+        )
     return ActiveRange(question.share, amount_bytes, segments)
 
 
@@ -267,14 +269,14 @@ def _cell(  # noqa: PLR0913, PLR0917 (where, what, and how long)
     if lost:
         raise TargetError(
             f"{target.name}: data lost: {lost} pages that the cell {kib(size)}:{mix(read_pct)} "
-            "read could not be corrected by any step of recovery: its figures are those of no "
-            "drive; accepted: a device that keeps its data"
+            "read could not be corrected by any step of recovery, so its figures are "
+            "meaningless; accepted: a device that keeps its data"
         )
     if is_collecting and not done.inside["collections"]:
         raise ConfigError(
             f"cell {kib(size)}:{mix(read_pct)}",
-            f"nothing was collected in {done.ios} requests, so it is that of blocks that stood "
-            f"erased; accepted: longer --settle (now {question.settle:g} range sizes)",
+            f"nothing was collected in {done.ios} requests, so the figures are those of "
+            f"erased blocks; accepted: longer --settle (now {question.settle:g} range sizes)",
         )
     mean_ns = done.latency.mean_ns
     return {

@@ -95,6 +95,6 @@ def _settings(test: Test, given: Mapping[str, Any]) -> Settings:
         settings.check()
     except TypeError as error:
         raise ConfigError(
-            "settings", f"a number is text, or the other way round: {error}"
+            "settings", f"a number is given as text, or text as a number: {error}"
         ) from None
     return settings

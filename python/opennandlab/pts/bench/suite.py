@@ -262,7 +262,7 @@ def _varied(job: Job, key: str, text: str, set_already: Collection[str]) -> Job:
         from opennandlab.core.overrides import parse_overrides
 
         if key in set_already:
-            raise ConfigError(key, "is in --set and in --vary; accepted: in one of them")
+            raise ConfigError(key, "is in --set and in --vary; accepted: only one of them")
         return replace(
             job, name=name, overrides={**job.overrides, **parse_overrides([f"{key}={text}"])}
         )

@@ -111,7 +111,7 @@ def _segment(
 TEST = Test(
     name="hir",
     title="Host idle recovery",
-    summary="Random writes with pauses of five lengths: what idle time gives back.",
+    summary="Random writes with pauses of five lengths: how much speed idle time restores.",
     run=run,
     client_from=PUBLISHED,
     load=RANDOM_LOAD,

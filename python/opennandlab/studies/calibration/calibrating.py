@@ -255,7 +255,8 @@ def checked(targets: Sequence[Target], first: Array) -> None:
             way = "above" if middle < 0 else "below"
             raise ResultError(
                 f"{kind}: the measurement is {factor:.0f} times {way} what the "
-                "device gives: a unit that is off by 1000 or 1024?; accepted: MB/s of 10^6 bytes, "
+                "device gives: is a unit wrong by a factor of 1000 or 1024? accepted: MB/s of "
+                "10^6 bytes, "
                 "us, and the units of the table"
             )
 

@@ -171,7 +171,8 @@ def held_out(names: Sequence[str], asked: str | None, seed: int) -> set[str]:
             share = -1.0
         if not 0 <= share < 1:
             raise ResultError(
-                f"--hold-out: `{text}` is neither; accepted: a share from 0 to below 1, or names "
+                f"--hold-out: `{text}` is neither a share nor a name; accepted: a share from 0 to "
+                f"below 1, or names "
                 f"such as {names[0]}"
             )
         chosen = _spread(names, share, seed)

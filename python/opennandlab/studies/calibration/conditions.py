@@ -174,7 +174,7 @@ def conditions(  # noqa: PLR0913, PLR0917 (the measurement, on what, and how)
 def _amount(asked: int | None, measured: int | None, capacity: int) -> int | None:
     """Return the bytes that were tested; None for all of the range."""
     if asked is not None and asked <= 0:
-        raise ConfigError("--ar-amount", f"{asked} bytes are nothing to test; accepted: above 0")
+        raise ConfigError("--ar-amount", f"{asked} bytes are too few to test; accepted: above 0")
     amount = measured if asked is None else asked
     if (amount or 0) > capacity:
         raise ConfigError("--ar-amount", f"{amount} bytes are more than the drive has ({capacity})")

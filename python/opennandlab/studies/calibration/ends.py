@@ -75,7 +75,7 @@ def untold(judged: Sensitivity, objective: Objective, first: Array) -> list[str]
     if before and after is not None and after > (1.0 - GAIN_MIN) * before:
         warnings.append(
             f"the fit is no better than the device was: RMS error {after:.3g} %, before "
-            f"{before:.3g} %; other keys, or wider bounds, may tell the cells"
+            f"{before:.3g} %; other keys, or wider bounds, may fit the cells"
         )
     return warnings
 

@@ -242,7 +242,7 @@ def _value(path: str, document: dict[str, Any]) -> float:
     for one in values:
         if isinstance(one, bool) or not isinstance(one, int | float):
             raise ConfigError(
-                f"--free {path}", f"holds `{one}`, which is no number; accepted: a key with one"
+                f"--free {path}", f"holds `{one}`, which is not a number; accepted: a key with one"
             )
     if not values:
         raise ConfigError(f"--free {path}", "holds nothing; accepted: a key with a number")

@@ -161,7 +161,7 @@ def plan(  # noqa: PLR0913 (all but three by name)
     held: set[str] = _held_out(found, asked_out, seed) if free else set()
     if not free and (hold_out is not None or runs is not None):
         what = "--hold-out" if hold_out is not None else "--runs"
-        raise ConfigError(what, "is of a fit, and no key is free; accepted: with --free KEY")
+        raise ConfigError(what, "belongs to a fit, and no key is free; accepted: with --free KEY")
     count = sum(one.name not in held and one.weight > 0 for one in found.targets)
     if count < max(len(keys), 1):
         message = f"{len(keys)} keys and {count} cells to fit; accepted: as many cells, or more"

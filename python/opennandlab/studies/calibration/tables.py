@@ -308,7 +308,9 @@ def _of_sizes(document: PtsDocument, warnings: list[str]) -> Iterator[Figure]:
     """Yield cells of a standard test: a rate of requests, or of bytes."""
     head = document.header
     if document.test == "latency":
-        raise ResultError(f"{document.name}: mean response times do not go with these tables")
+        raise ResultError(
+            f"{document.name}: mean response times cannot be combined with these tables"
+        )
     is_sequential = document.test == "throughput"
     usual = LOADS[document.test][head.profile if head.profile in CACHES else PROFILE]
     threads, each = head.threads or usual[0], head.queue_depth or usual[1]
@@ -359,7 +361,7 @@ def _of_csv(text: str, name: str, capacity_bytes: int, warnings: list[str]) -> I
     for words, where in cells:
         found = {head: _number(words[head], head, where) for head in FIGURES if head in words}
         if not found:
-            raise ResultError(f"{where}: an empty cell: no figure; accepted: one or more")
+            raise ResultError(f"{where}: a row without a figure; accepted: one or more")
         load = _of_row(words, found, capacity, where)
         yield from ((load, head, value, where) for head, value in found.items())
 

@@ -45,7 +45,7 @@ def told(  # noqa: PLR0913, PLR0917 (what a document consists of)
     objective = best.objective
     place, residuals = objective.best, objective.best_residuals
     if place is None or residuals is None:
-        raise ResultError("no run of the device came to its end")
+        raise ResultError("no run of the device completed")
     values = {**best.choice, **objective.values(place)}
     device = load_device(wanted.given, values)
     counts = objective.counts

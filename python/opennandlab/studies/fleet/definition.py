@@ -246,12 +246,12 @@ class Fleet:
         spread = mapping_at(document, "spread")
         suites = mapping_at(document, "suites")
         if not suites:
-            accepted = "accepted: such as {apps: {run: app, app: {suite: light}}}"
+            accepted = "accepted: for example {apps: {run: app, app: {suite: light}}}"
             raise ConfigError("suites", f"nothing is to be run; {accepted}")
         changes = mapping_at(document, "set")
         both = next((key for key in changes if key in spread), None)
         if both is not None:
-            raise ConfigError(f"set.{both}", "is in set and in spread; accepted: in one of them")
+            raise ConfigError(f"set.{both}", "is in set and in spread; accepted: only one of them")
         return cls(
             name,
             count,
@@ -344,7 +344,7 @@ class Fleet:
 def _suite(campaign: str, name: str, given: object, device: object, folder: Path) -> Sweep:
     place = f"suites.{name}"
     if not isinstance(given, Mapping) or "run" not in given:
-        raise ConfigError(place, f"`{given}` is not a suite; accepted: such as {{run: app}}")
+        raise ConfigError(place, f"`{given}` is not a suite; accepted: for example {{run: app}}")
     for key in ("grid", "points", "seeds", "seed", "name", "plot", "device"):
         if key in given:
             message = f"{place}.{key}: a suite of a fleet has none; accepted: run, set, and the "

@@ -65,7 +65,7 @@ class Sample:
             ConfigError: for a value out of range.
         """
         if self.life.get("tbw_tb") is None:
-            raise ConfigError("tbw", "is missing; accepted: the rating that is to be shown, TB")
+            raise ConfigError("tbw", "is missing; accepted: the rating to demonstrate, in TB")
         return sample_plan(
             str(self.life["drive_class"]),
             self.drives,

@@ -227,7 +227,9 @@ class LiveFleet:
         given = mapping_at(document, "suites")
         suites = [_suite(str(name), suite) for name, suite in given.items()]
         if not suites:
-            raise ConfigError("suites", "nothing is to be run; accepted: such as {a: {run: app}}")
+            raise ConfigError(
+                "suites", "nothing is to be run; accepted: for example {a: {run: app}}"
+            )
         fleet = cls(checked_name(document.get("name", "fleet")), targets, suites, document)
         for suite in suites:
             if not any(suite.is_application == _is_folder(target) for target in targets):
@@ -514,7 +516,7 @@ def _test_of(place: str, run: str) -> str:
 def _suite(name: str, given: object) -> Suite:
     place = f"suites.{folder_name(name)}"
     if not isinstance(given, Mapping) or not isinstance(given.get("run"), str):
-        raise ConfigError(place, f"`{given}` is not a suite; accepted: such as {{run: app}}")
+        raise ConfigError(place, f"`{given}` is not a suite; accepted: for example {{run: app}}")
     test = _test_of(place, given["run"])
     verb = "pts" if test else "app"
     unknown = next((key for key in given if key not in {"run", verb}), None)
@@ -523,10 +525,10 @@ def _suite(name: str, given: object) -> Suite:
     words = ["app", "run"] if verb == "app" else ["pts", test]
     for key, value in mapping_at(given, verb).items():
         if not isinstance(key, str) or not KEY.fullmatch(key):
-            message = f"`{key}` is not an option; accepted: such as runs"
+            message = f"`{key}` is not an option; accepted: for example runs"
             raise ConfigError(f"{place}.{verb}", message)
         if key.replace("-", "_") in FORBIDDEN:
-            raise ConfigError(f"{place}.{verb}.{key}", "is of the fleet; leave it out")
+            raise ConfigError(f"{place}.{verb}.{key}", "is set by the fleet; leave it out")
         option = f"--{key.replace('_', '-')}"
         for one in value if isinstance(value, list) else [value]:
             if one is True:

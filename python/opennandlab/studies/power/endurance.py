@@ -89,7 +89,7 @@ class Settings:
         ages: Written data at each age, in rated TBW.
         tbw_tb: The rated TBW; None: what wears the device, as it is named, to its rated cycles.
         programs: Page programs of a test, about: drives are scaled down to them.
-        cuts: Cuts from power of each device, over its writes; 0: none.
+        cuts: Power cuts of each device, over its writes; 0: none.
         cut_every_h: Hours of active use between cuts, in place of their number.
         use_years: Years of use that the rated TBW is for; only with `cut_every_h`.
         claims: What devices promise when they are cut; None: what their options say.

@@ -151,7 +151,7 @@ class Recording:
         times = self.capture.times_ns
         inside = [place for place, at in enumerate(times) if first <= at <= last]
         if not inside:
-            raise ResultError(f"the drive was told nothing while {self.mode.name} was written")
+            raise ResultError(f"the drive received no requests while {self.mode.name} was written")
         return range(inside[0] + 1, inside[-1] + 2)
 
 
@@ -218,7 +218,7 @@ def recorded(folder: Path, mode: Mode, rows: int) -> Recording | None:
         commits = [Commit(int(row), int(at)) for row, at in document["commits"]]
         is_same = document["mode"] == mode.name and document["rows"] == rows == len(commits)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ResultError(f"{told}: damaged; remove it to record anew") from error
+        raise ResultError(f"{told}: damaged; remove it to record again") from error
     if not is_same:
         raise ConfigError(
             "--output",
@@ -226,7 +226,7 @@ def recorded(folder: Path, mode: Mode, rows: int) -> Recording | None:
         )
     found = captures.read(kept)
     if not found.is_whole:
-        raise ResultError(f"{kept}: is cut off; remove it to record anew")
+        raise ResultError(f"{kept}: is cut off; remove it to record again")
     return Recording(mode, commits, found, hashlib.sha256(kept.read_bytes()).hexdigest())
 
 

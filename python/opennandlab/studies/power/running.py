@@ -19,7 +19,7 @@ def run(  # noqa: PLR0913 (options, by name)
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> PowerResult:
-    """Cut a simulated drive from power: what `opennandlab power run` does, in threads.
+    """Cut the power of a simulated drive: what `opennandlab power run` does, in threads.
 
     Args:
         device: Preset name, path, mapping or `DeviceConfig`; None for the small drive of campaigns.

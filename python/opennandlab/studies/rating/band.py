@@ -91,7 +91,7 @@ def variants(file: Path, settings: Mapping[str, Any], kind: str = KINDS[0]) -> V
         raise ConfigError(fixed[0], message)
     if digest(own_device(str(file))) != document.device_digest:
         raise _refusal(
-            file, f"the record is of another device than {file.name}; accepted: both of one "
+            file, f"the record belongs to another device than {file.name}; accepted: both of one "
             "`config from-rating`, and --set KEY=VALUE for what is changed",
         )  # fmt: skip
     numbers = _numbers(file, document)

@@ -85,7 +85,8 @@ class Sheet:
         raise ConfigError(
             "--rated-state",
             f"{self.rand_write:.6g} random writes of 4 KiB are {share:.0%} of the sequential rate, "
-            f"above {STEADY_SHARE:.0%}: they may be of an empty drive; accepted: steady, fresh",
+            f"above {STEADY_SHARE:.0%}: they may have been measured on an empty drive; "
+            f"accepted: steady, fresh",
         )
 
     @property

@@ -160,7 +160,9 @@ def _values(key: str, given: object) -> Sequence[Change]:
         raise ConfigError(key, f"`{given}` is refused; accepted: A,B,C or FROM:TO:COUNT")
     mixed = next((one for one in values if isinstance(one, str) and RANGE.fullmatch(one)), None)
     if mixed is not None:
-        raise ConfigError(key, f"`{mixed}` is a range among values; accepted: one or the other")
+        raise ConfigError(
+            key, f"`{mixed}` is a range in a list of values; accepted: a range, or values"
+        )
     return values
 
 
@@ -169,7 +171,9 @@ def _spaced(key: str, first: float, last: float, count: int, *, is_log: bool) ->
         raise ConfigError(key, f"{count} values; accepted: at most {POINTS_MAX}")
     if count < 2 or first == last:
         raise ConfigError(
-            key, f"{count} values from {first:g} to {last:g}; accepted: two or more, apart"
+            key,
+            f"{count} values from {first:g} to {last:g}; accepted: two or more, with "
+            f"different ends",
         )
     if is_log and not (first > 0 and last > 0):
         raise ConfigError(key, f"{first:g} to {last:g} by equal ratios; accepted: both above 0")

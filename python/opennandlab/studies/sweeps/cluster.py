@@ -52,7 +52,7 @@ def check_address(address: str) -> None:
     """
     if not ADDRESS.fullmatch(address):
         raise ConfigError(
-            "--scheduler", f"`{address}` is refused; accepted: such as tcp://127.0.0.1:8786"
+            "--scheduler", f"`{address}` is refused; accepted: for example tcp://127.0.0.1:8786"
         )
 
 
@@ -127,7 +127,7 @@ class Cluster(Engine):
             ended = [self._done.get(timeout=timeout_s)]
         except queue.Empty:
             if self._futures and self._client.status not in {"running", "connecting"}:
-                raise EngineError("the scheduler is away") from None
+                raise EngineError("the scheduler cannot be reached") from None
             self._replace_workers()
             return []
         while not self._done.empty():
@@ -182,7 +182,7 @@ class Cluster(Engine):
                 found: Done = future.result()
                 return found
         except (OSError, CancelledError) as lost:
-            raise EngineError(f"the scheduler is away ({lost})") from lost
+            raise EngineError(f"the scheduler cannot be reached ({lost})") from lost
         if type(error).__name__ == "KilledWorker":
             if key != self._alone:
                 self._suspects.append(self._sent[key])

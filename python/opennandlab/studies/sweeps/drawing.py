@@ -166,7 +166,7 @@ def of_rows(
         StoreError: for a name that no point has.
     """
     if not len(rows):
-        raise ConfigError("--where", "no point is left that is done")
+        raise ConfigError("--where", "no finished point is left")
     varied = [name for name in rows.coordinates if len(set(rows.column(name))) > 1]
     _refuse_unlike(rows, kinds, varied)
     asked = {key: _whole(name, rows) for key, name in asked.items()}

@@ -146,5 +146,7 @@ def share(name: object, text: object) -> float:
     found = SHARE.fullmatch(str(text))
     value = float(found.group(1)) / (100 if found.group(2) else 1) if found else 0.0
     if not 0 < value < 1:
-        raise ConfigError(f"seeds.until.{name}", f"`{text}` is refused; accepted: such as 0.5 %")
+        raise ConfigError(
+            f"seeds.until.{name}", f"`{text}` is refused; accepted: for example 0.5 %"
+        )
     return value

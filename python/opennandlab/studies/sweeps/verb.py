@@ -120,7 +120,7 @@ class Verb(ABC):
         unknown = next((key for key in request if key not in self.keys), None)
         accepted = ", ".join(self.keys)
         if unknown is not None:
-            raise ConfigError(unknown, f"is nothing that `{self.name}` takes; accepted: {accepted}")
+            raise ConfigError(unknown, f"is not a setting of `{self.name}`; accepted: {accepted}")
         missing = next((key for key in self.needed if request.get(key) is None), None)
         if missing is not None:
             raise ConfigError(missing, f"is missing: {self.keys[missing]}")

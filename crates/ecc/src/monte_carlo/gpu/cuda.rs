@@ -34,15 +34,15 @@ impl Cuda {
         let (driver, compiler) =
             unsafe { (sys::is_culib_present(), nvrtc::sys::is_culib_present()) };
         if !driver {
-            return Err("gpu needs a driver of NVIDIA, and libcuda is not here".into());
+            return Err("gpu needs an NVIDIA driver, and libcuda was not found".into());
         }
         if !compiler {
-            return Err("gpu needs the compiler of CUDA, and libnvrtc is not here".into());
+            return Err("gpu needs the CUDA compiler, and libnvrtc was not found".into());
         }
         // Products and sums are rounded one by one, as on this processor.
         let options = CompileOptions { fmad: Some(false), ..CompileOptions::default() };
         let compiled = nvrtc::compile_ptx_with_opts(KERNEL, options)
-            .map_err(|error| format!("gpu: the kernel is refused: {error}"))?;
+            .map_err(|error| format!("gpu: the kernel was rejected: {error}"))?;
         Self::load(compiled, tables).map_err(|error| format!("gpu: {error}"))
     }
 

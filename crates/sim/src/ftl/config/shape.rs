@@ -23,7 +23,7 @@ fn check_numbers(geometry: &Geometry, pages_per_block: u64, limit: u64) -> Resul
     }
     Err(format!(
         "a block of {} pages would hold {pages_per_block} map units, in {} blocks; accepted: at \
-         most {limit} in a block, and numbers of 32 bits",
+         most {limit} in a block, and 32-bit numbers",
         geometry.flash_pages_per_block(),
         geometry.block_count()
     ))

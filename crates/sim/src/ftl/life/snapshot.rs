@@ -172,7 +172,7 @@ impl Ftl {
         if self.pools.iter_mut().zip(&saved.refresh).all(fits) {
             Ok(())
         } else {
-            Err("what is to be refreshed lies on another drive".into())
+            Err("the list of pages to refresh belongs to another drive".into())
         }
     }
 
@@ -191,7 +191,7 @@ impl Ftl {
             || snapshot.pools.len() != ftl.pools.len()
             || !ftl.books.map.restore_live(&snapshot.live)
         {
-            return Err("the FTL tables are of another geometry".into());
+            return Err("the FTL tables belong to another geometry".into());
         }
         ftl.books.now = snapshot.host_clock;
         for (die, pool) in snapshot.pools.iter().enumerate() {

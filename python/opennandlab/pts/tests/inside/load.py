@@ -309,9 +309,9 @@ def _warn(bench: Bench, points: list[LoadPoint], cells: list[Cell]) -> None:
     for point in points:
         if not point.is_achieved:
             bench.warn(
-                f"{_name(point.asked_per_s)}: only {_name(point.achieved_per_s)} were "
-                "achieved; response times are those of requests that the drive was given, "
-                "the wait before is not in them"
+                f"{_name(point.asked_per_s)}: only {_name(point.achieved_per_s)} were achieved; "
+                f"response times count from when the drive was given a request, without the wait "
+                f"before"
             )
     seen, share = (
         _sees_collection(bench, cells),
@@ -383,7 +383,7 @@ def _ms(us: float | None) -> float | None:
 TEST = Test(
     name="load",
     title="Latency against load",
-    summary="A probe of reads and writes next to writes at a fixed rate, up to saturation.",
+    summary="Probe reads and writes while writes run at a fixed rate, raised up to saturation.",
     run=run,
     load=LOAD,
     wipc=False,

@@ -121,7 +121,9 @@ class NbdDisk:
         if export.is_read_only:
             raise TargetError(f"{uri}: the export is read-only")
         if not export.can_flush:
-            raise TargetError(f"{uri}: the server takes no flushes, so nothing can be promised")
+            raise TargetError(
+                f"{uri}: the server accepts no flushes, so the drive can promise nothing"
+            )
         if not consent.destructive:
             raise TargetError(f"{uri}: all its data would be lost: --destructive allows that")
         self.can_trim = export.can_trim
@@ -182,7 +184,7 @@ class NvmeDisk:
         link = self.connect()
         link.close()
         if (link.serial, link.model) != (self._first.serial, self._first.model):
-            raise TargetError(f"{self.name}: another drive is there than before")
+            raise TargetError(f"{self.name}: this is another drive than before")
         return link.size_bytes
 
     def unsafe_shutdowns(self) -> int:
@@ -261,7 +263,7 @@ class DeviceDisk:
         except TargetError as error:
             raise OSError(6, str(error)) from error
         if (found.serial, found.model) != (self._block.serial, self._block.model):
-            raise TargetError(f"{self.name}: another drive is there than the one that was named")
+            raise TargetError(f"{self.name}: this is another drive than the one that was named")
         return found
 
 
@@ -298,7 +300,7 @@ class DeviceLink:
         flags = os.RWF_DSYNC if is_forced else 0
         view = memoryview(self._memory)[: len(data)]
         if os.pwritev(self._handle, [view], offset, flags) < len(data):
-            raise OSError(5, "the device took a part only")
+            raise OSError(5, "the device accepted only a part")
 
     def trim(self, offset: int, length: int) -> None:
         """Trim bytes."""
@@ -332,4 +334,4 @@ def opened(text: str, consent: Consent) -> Disk:
         "accepted: /dev/…, nbd+unix:///EXPORT?socket=PATH, nbd://HOST[:PORT]/EXPORT, "
         "nvme+tcp://HOST[:PORT]/NQN"
     )
-    raise ConfigError("--target", f"`{text}` cannot be cut from power; {accepted}")
+    raise ConfigError("--target", f"the power of `{text}` cannot be cut; {accepted}")

@@ -59,7 +59,7 @@ class AppSettings:
     def __post_init__(self) -> None:
         """Check types and ranges; suite and state check the rest."""
         if self.cases is not None and not isinstance(self.cases, Mapping):
-            raise ConfigError("app.cases", "is not a mapping; accepted: such as {contact: 5}")
+            raise ConfigError("app.cases", "is not a mapping; accepted: for example {contact: 5}")
         for name in ("suite", "state", "dirt", "age", "format"):
             if not isinstance(value := getattr(self, name), str):
                 raise ConfigError(f"app.{name}", f"`{value}` is not text")

@@ -56,7 +56,7 @@ WEAR: Final = {
 }
 # Bytes of the hash that a stage draws from.
 SEED_BYTES: Final = 6
-EXAMPLE: Final = "accepted: such as {cut: {run: power, power: {cuts: 50}}, old: {run: age}}"
+EXAMPLE: Final = "accepted: for example {cut: {run: power, power: {cuts: 50}}, old: {run: age}}"
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Chain(OnDrive):
             for key, value in own.items():
                 if key.partition(".")[0] not in stages:
                     accepted = f"accepted: {', '.join(stages)}"
-                    raise ConfigError(f"stages.{key}", f"is of no stage; {accepted}")
+                    raise ConfigError(f"stages.{key}", f"belongs to no stage; {accepted}")
                 set_path(stages, key, value)
             found = {str(name): _resolved(str(name), it, device) for name, it in stages.items()}
             return {"device": device.to_dict(), "stages": found, "order": list(found)}

@@ -66,7 +66,9 @@ class EccCurve(Verb):
             code = Code.of(str(asked["code"]), decoder)
             if chosen and code.t is not None:
                 name = next(iter(chosen))
-                raise ConfigError(f"decoder.{name}", "changes nothing of BCH; accepted: LDPC codes")
+                raise ConfigError(
+                    f"decoder.{name}", "changes nothing with BCH; accepted: LDPC codes"
+                )
             channel = Channel.of(str(asked.get("channel", "bsc")))
             axes.add(channel.has_rber)
             if len(axes) > 1:

@@ -136,7 +136,7 @@ class Stage(ABC):
 
 @dataclass(frozen=True)
 class CutSettings:
-    """Settings of cuts from power; as a user gave them, of any type until checked.
+    """Settings of power cuts; as a user gave them, of any type until checked.
 
     Args:
         cuts: How many.

@@ -2,7 +2,7 @@
 
 The score `(1 - u) / (2 u) * age` needs skewed writes *and* separate open blocks; under uniform
 writes greedy is optimal, so a cost-benefit value below greedy would be a fault of the simulator.
-No closed form exists: values were simulated apart with 2048 blocks of 64 pages at 7 %
+No closed form exists: values were simulated separately with 2048 blocks of 64 pages at 7 %
 over-provisioning; greedy there takes, among equals, the block that reached its count last.
 
 Sources: M. Rosenblum and J. Ousterhout, ACM TOCS 10 (1992); A. Kawaguchi, S. Nishioka, H. Motoda,
@@ -72,7 +72,7 @@ def _row(
             expected=value,
             tolerance=TOLERANCE[policy],
             kind=Kind.REFERENCE,
-            formula="none; simulated apart",
+            formula="none; simulated separately",
         )
     wins = frontiers == "host_gc"
     if not (wins or name == "uniform"):

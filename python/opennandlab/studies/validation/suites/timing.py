@@ -3,7 +3,7 @@
 Reads sense for 50 us on their die and transfer for 10 us unless a row says otherwise. Random reads
 come as a Poisson stream (M/D/1) or with a fixed number outstanding (exact Markov chain); striped
 runs are exact to the nanosecond; where a die count shares one channel, values without a closed
-form were simulated apart. Little's law must hold in every closed loop.
+form were simulated separately. Little's law must hold in every closed loop.
 
 Sources: those of `theory.queueing`, `theory.closed_loop` and `theory.bandwidth`.
 """
@@ -171,7 +171,7 @@ def _shared_channel(depths: tuple[int, ...]) -> Iterator[Case]:
                 if depth == 2
                 else "1 / (tR + x)"
                 if depth == 1
-                else "none; simulated apart",
+                else "none; simulated separately",
                 source="renewal argument" if is_exact else "independent simulation",
             ),
             kind=Kind.FORMULA if is_exact else Kind.REFERENCE,
@@ -194,7 +194,7 @@ def _shared_channel(depths: tuple[int, ...]) -> Iterator[Case]:
 
 
 def _shared_open_loop() -> Iterator[Case]:
-    """Load the same eight dies with Poisson arrivals; values simulated apart."""
+    """Load the same eight dies with Poisson arrivals; values simulated separately."""
     for kiops, mean, p99 in ((50, 83.45, 219.0), (80, 130.0, 434.0)):
         run = Run(bench(1, 8), timed("random", poisson(kiops * 1e3), 2 * MILLION))
         for key, value, tolerance, sample in (
@@ -208,7 +208,7 @@ def _shared_open_loop() -> Iterator[Case]:
                 quantity=f"{LATENCY}.{key}",
                 expected=value,
                 tolerance=tolerance,
-                formula="none; simulated apart",
+                formula="none; simulated separately",
                 source="independent simulation",
                 sample=sample,
             )

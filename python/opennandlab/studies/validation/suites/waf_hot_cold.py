@@ -86,7 +86,7 @@ def _columns(blocks: int, spares: tuple[float, ...]) -> Iterator[Case]:
                 expected=values[SPARE_FACTORS.index(spare)],
                 tolerance=0.02,
                 kind=Kind.REFERENCE,
-                formula="none; simulated apart",
+                formula="none; simulated separately",
             )
 
 

@@ -211,7 +211,7 @@ def _windowed_cases(shares: tuple[float, ...]) -> Iterator[Case]:
             expected=simulated[share],
             tolerance=0.02,
             kind=Kind.REFERENCE,
-            formula="none; simulated apart with 4096 blocks",
+            formula="none; simulated separately with 4096 blocks",
         )
         for limit, relation in (("greedy", Relation.AT_LEAST), ("fifo", Relation.AT_MOST)):
             yield _case(
