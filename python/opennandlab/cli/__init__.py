@@ -72,7 +72,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "Show logs of a drive that nvme-cli or a simulated run wrote.",
         "opennandlab ocp after.json smart-after.json --before before.json --before smart.json",
     ),
-    "app": ("Run application-shaped work: what a user feels of a drive.", ""),
+    "app": ("Run application workloads, and report how long a user waits.", ""),
     "emmc": ("Check an eMMC command by command, simulated or real.", ""),
     "fleet": ("Run many drives, each a little different, and see the spread.", ""),
     "power": ("Cut power to drives, and see which data they lose.", ""),
