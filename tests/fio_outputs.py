@@ -89,7 +89,7 @@ def _outputs() -> list[Output]:
         long = {"job": "rw=randrw bs=4k runtime=1"}
         add(Output(f"status-{form}", long, arguments, ("4 KiB 50/50",)))
         add(Output(f"status-stages-{form}", stages, arguments, labels))
-    for way, said in (("mixed", "not told apart"), ("both", "stand apart")):
+    for way, said in (("mixed", "not distinguished"), ("both", "given separately")):
         for rw, mix in (("randrw rwmixread=30", "30/70"), ("randwrite", "0/100")):
             told = said if "rwmix" in rw or way == "mixed" else ""
             job = {"job": f"rw={rw} bs=4k unified_rw_reporting={way}"}

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-# `python -m` looks for modules in the working directory first: what lies there is no part of us.
+# `python -m` looks for modules in the working directory first: what is there is no part of us.
 with contextlib.suppress(FileNotFoundError):  # it may be gone
     if sys.path[:1] == [os.getcwd()]:  # noqa: PTH109 (as Python has it, before more is imported)
         del sys.path[0]

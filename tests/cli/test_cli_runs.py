@@ -171,7 +171,7 @@ def test_export_says_how_many(runs: Any, tmp_path: Path) -> None:
     assert len((tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()) == 26
     code, _, err = runs("export", str(tmp_path / "a.xlsx"))
     assert code == 2
-    assert "accepted endings: .csv, .parquet, .jsonl" in err
+    assert "accepted file extensions: .csv, .parquet, .jsonl" in err
     assert runs("table", "waf by op", "--csv", str(tmp_path / "a.txt"))[0] == 2
 
 
@@ -197,7 +197,7 @@ def test_rm_asks_on_a_terminal_and_nowhere_else(runs: Any, monkeypatch: pytest.M
     for arguments in ([], [entry(1).key, "--where", "waf>2"]):
         code, _, err = runs("rm", *arguments)
         assert code == 2
-        assert "accepted: KEY…, --where or --unfinished" in err
+        assert "accepted: exactly one of KEY…, --where and --unfinished" in err
 
 
 def test_merge_says_what_was_new(runs: Any, tmp_path: Path) -> None:

@@ -375,7 +375,7 @@ def test_a_signal_ends_the_command_with_a_valid_file(command: Path, folder: Path
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--requests", "r.txt"), "accepted endings: .parquet, .csv, .csv.zst, .arrow"),
+        (("--requests", "r.txt"), "accepted file extensions: .parquet, .csv, .csv.zst, .arrow"),
         (("--requests", "absent/r.csv"), "No such file or directory"),
         (("--requests", "folder.csv"), "it is a directory"),
         (("--requests", "small.yaml"), "is also the device"),

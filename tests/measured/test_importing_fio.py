@@ -193,7 +193,7 @@ def test_figures_are_those_of_the_newest_version_or_named(
         place = next((one for one in after if one.partition("[")[0] == key.partition("[")[0]), None)
         if place is None:
             # Before 3.18 one of the two kinds was kept, and before 2.2.12 there were no bins.
-            is_apart = "stand apart" in said and "clat" in key
+            is_apart = "given separately" in said and "clat" in key
             assert is_apart or (version < (3, 18, 0) and not key.startswith("clat")), key
         elif key.startswith(("p", "clat_p")):
             assert after[place] == pytest.approx(value, rel=0.02, abs=2e-3), key
@@ -444,7 +444,7 @@ def test_reads_and_writes_that_fio_joins(tmp_path: Path) -> None:
     job["mixed"] = job.pop("read")
     found = imported(tmp_path, document)
     assert cells(found)["iops[4, 65/35]"] == pytest.approx(read["iops"], rel=1e-2)
-    assert "not told apart" in " ".join(found.warnings)
+    assert "not distinguished" in " ".join(found.warnings)
     assert not found.cells.rows
 
 

@@ -341,7 +341,7 @@ def test_every_ending_is_written_and_others_are_refused(tmp_path: Path) -> None:
         assert path.read_bytes() == content
     for name in ("file", "file.jpg", "file.svg.gz"):
         with pytest.raises(
-            OutputError, match=r"accepted endings: \.html, \.htm, \.pdf, \.png, \.svg"
+            OutputError, match=r"accepted file extensions: \.html, \.htm, \.pdf, \.png, \.svg"
         ):
             output.check_ending(tmp_path / name)
     with pytest.raises(OutputError, match="nothing to draw"):

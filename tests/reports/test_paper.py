@@ -167,7 +167,7 @@ def test_a_page_that_is_too_small_is_refused_and_so_are_surfaces_together() -> N
 
 def test_other_endings_are_refused(tmp_path: Path) -> None:
     made = page_of("t", "", [FIGURES["lines"]])
-    with pytest.raises(OutputError, match=r"accepted endings: \.pdf, \.svg, \.png"):
+    with pytest.raises(OutputError, match=r"accepted file extensions: \.pdf, \.svg, \.png"):
         output.write(made, tmp_path / "a.html", paper=Paper.of("85mm"))
     files = output.write_figures(made, tmp_path / "all", Paper.of("85mm"))
     assert [path.name for path in files] == ["p.pdf", "figures.tex"]

@@ -385,7 +385,7 @@ def test_clients_at_once_get_their_own_replies() -> None:
         (["default", "--socket", "s", "--config", "x"], "--config: has no effect with --raw-nand"),
         (["default", "--socket", "s", "--set", "page_bytes=0"], "page_bytes: 0 is out of range"),
         (["default", "--socket", "s", "--set", "image=x"], "`image` is not a key of a chip"),
-        (["default", "--socket", "s", "--image", "there"], "leave a rest of 5 bytes"),
+        (["default", "--socket", "s", "--image", "there"], "leave a remainder of 5 bytes"),
         (["none.yaml", "--socket", "s"], "none.yaml: No such file"),
         (["chip.yaml", "--socket", "s"], "colour: unknown field"),
     ],

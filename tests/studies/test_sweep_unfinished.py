@@ -151,5 +151,5 @@ def test_a_killed_sweep_goes_on_in_the_middle_of_its_point(tmp_path):
         [sys.executable, "-m", "opennandlab", "runs", "rm", "--unfinished", "--yes", "--store",
          "kept"], cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "1 point not finished removed" in dropped.stderr
+    assert "removed 1 point that had not finished" in dropped.stderr
     assert unfinished.keys() == []

@@ -165,7 +165,7 @@ def test_a_fio_that_opens_something_else_is_found_out_before_anything_is_written
     for path in (other, disk):
         path.write_bytes(b"precious" * (4 * MIB // 8))
     before = digest(other)
-    with pytest.raises(TargetError, match="fio opens something else; nothing was written"):
+    with pytest.raises(TargetError, match="fio opens another target; nothing was written"):
         FileTarget(disk, consent=ALLOWED, folder=tmp_path / "fio", fio=confused(tmp_path, other))
     assert digest(other) == digest(disk) == before
 

@@ -124,7 +124,7 @@ def test_examples_from_the_command_line(cli: Cli, folder: Path) -> None:
         assert cli("theory", "examples", "--quiet", "--plot", f"all.{ending}").returncode == 0
         assert (folder / f"all.{ending}").stat().st_size > 10_000
     refused = cli("theory", "examples", "--plot", "all.html")
-    assert "accepted endings: .svg, .png, .pdf" in refused.stderr
+    assert "accepted file extensions: .svg, .png, .pdf" in refused.stderr
     assert not refused.stdout
 
 

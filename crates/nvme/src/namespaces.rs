@@ -24,7 +24,7 @@ pub(crate) const FORMATS: [u32; 2] = [512, 4096];
 const NAMESPACES_MAX: usize = 64;
 /// How far shares may be from 100 % together: the rounding of as many sums.
 const PERCENT_ERROR: f64 = 1e-6;
-/// Map units that are looked at under one lock.
+/// Map units that are examined under one lock.
 const UNITS_TOGETHER: u64 = 1 << 14;
 
 /// See the module.

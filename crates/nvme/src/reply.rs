@@ -85,7 +85,7 @@ impl Joint {
 pub(crate) enum Purpose {
     /// Its data goes to the host.
     Read,
-    /// Its data is looked at alone.
+    /// Its data is examined alone.
     Verify,
     /// It is compared with this.
     Compare(Vec<u8>),

@@ -41,7 +41,7 @@ impl Status {
     /// Blocks of the source of a copy are not those of its destination.
     pub(crate) const INCOMPATIBLE: Self = Self(DNR | 0x185);
     pub(crate) const OVERLAP: Self = Self(DNR | 0x187);
-    /// A combination of command sets that there is not.
+    /// A combination of command sets that does not exist.
     pub(crate) const COMBINATION: Self = Self(DNR | 0x12b);
 
     pub(crate) const UNRECOVERED: Self = Self(DNR | 0x281);

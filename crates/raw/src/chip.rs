@@ -300,7 +300,7 @@ impl RawNand {
     /// Whether a block has a marker: the first byte of the OOB of its first page is not FF.
     ///
     /// # Errors
-    /// [`ConfigError`] for a block that there is not.
+    /// [`ConfigError`] for a block that does not exist.
     pub fn is_bad(&self, block: u32) -> Result<Result<bool, Status>, ConfigError> {
         self.check(At { block, page: 0 })?;
         Ok(if self.is_off { Err(Status::NoPower) } else { Ok(self.has_marker(block)) })
@@ -319,7 +319,7 @@ impl RawNand {
     /// Writes the marker 00, whatever the block holds.
     ///
     /// # Errors
-    /// [`ConfigError`] for a block that there is not.
+    /// [`ConfigError`] for a block that does not exist.
     pub fn mark_bad(&mut self, block: u32) -> Result<Status, ConfigError> {
         self.check(At { block, page: 0 })?;
         if self.is_off || self.power_fails() {
@@ -332,7 +332,7 @@ impl RawNand {
     /// Reads a page with its OOB.
     ///
     /// # Errors
-    /// [`ConfigError`] for a page that there is not.
+    /// [`ConfigError`] for a page that does not exist.
     pub fn read(&mut self, at: At, access: Access) -> Result<Reading, ConfigError> {
         self.check(at)?;
         let mut bytes = vec![0xff; self.options.raw_bytes()];
@@ -382,7 +382,7 @@ impl RawNand {
     /// Programs a page: its data, and the first bytes of its OOB.
     ///
     /// # Errors
-    /// [`ConfigError`] for a page that there is not, for more or fewer bytes than it has, and, if
+    /// [`ConfigError`] for a page that does not exist, for more or fewer bytes than it has, and, if
     /// the chip is strict, for a page that must not be programmed.
     pub fn program(
         &mut self,
@@ -469,7 +469,7 @@ impl RawNand {
     /// Erases a block.
     ///
     /// # Errors
-    /// [`ConfigError`] for a block that there is not.
+    /// [`ConfigError`] for a block that does not exist.
     pub fn erase(&mut self, block: u32, erasure: Erasure) -> Result<Status, ConfigError> {
         self.check(At { block, page: 0 })?;
         if self.is_off {

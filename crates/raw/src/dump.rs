@@ -33,8 +33,8 @@ impl Image {
         let (blocks, rest) = (about.len() / block_bytes, about.len() % block_bytes);
         if blocks == 0 || rest != 0 {
             return refused(format!(
-                "{} bytes leave a rest of {rest} bytes; accepted: whole blocks of {} pages of {} + \
-                 {} bytes, {block_bytes} bytes each",
+                "{} bytes leave a remainder of {rest} bytes; accepted: whole blocks of {} pages \
+                 of {} + {} bytes, {block_bytes} bytes each",
                 about.len(),
                 options.pages_per_block,
                 options.page_bytes,

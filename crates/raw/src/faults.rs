@@ -40,7 +40,7 @@ impl Fault {
     /// The fault of numbers, as C and the socket have them; kinds are those of the header.
     ///
     /// # Errors
-    /// [`ConfigError`] for a kind that there is not.
+    /// [`ConfigError`] for a kind that does not exist.
     pub(crate) fn of(
         kind: u32,
         block: u32,
@@ -65,7 +65,7 @@ impl RawNand {
     /// Injects a fault.
     ///
     /// # Errors
-    /// [`ConfigError`] for blocks, pages, steps and counts that there are not.
+    /// [`ConfigError`] for blocks, pages, steps and counts that does not exist.
     pub fn inject(&mut self, fault: Fault) -> Result<(), ConfigError> {
         match fault {
             Fault::Flip(scope, count) => self.flip(scope, count)?,

@@ -91,7 +91,8 @@ impl PageCode {
         if step_bytes == 0 || !options.page_bytes.is_multiple_of(step_bytes) {
             let rest = options.page_bytes.checked_rem(step_bytes).unwrap_or(options.page_bytes);
             let message = format!(
-                "{step_bytes} leaves a rest of {rest} bytes of a page; accepted: a divisor of {}",
+                "{step_bytes} leaves a remainder of {rest} bytes of a page; accepted: a divisor \
+                 of {}",
                 options.page_bytes
             );
             return refused("ecc.step_bytes", message);

@@ -223,7 +223,7 @@ impl Server {
         let mut bound = None;
         if let Some(address) = tcp {
             if !address.ip().is_loopback() {
-                return Err(format!("{address} is not an address of this machine alone"));
+                return Err(format!("{address} is not a loopback address"));
             }
             let listener =
                 TcpListener::bind(address).map_err(|error| format!("{address}: {error}"))?;

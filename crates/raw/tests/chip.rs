@@ -279,7 +279,7 @@ fn a_saved_image_is_loaded_again_and_a_wrong_size_is_told() {
     assert!(second.program(at(1, 3), &data, &[], Access::Coded).is_err());
     assert_eq!(second.program(at(1, 4), &data, &[], Access::Coded), Ok(Status::Ok));
     let refused = |json: &str| open(json).err().expect("refused");
-    assert!(refused(&json.replace('8', "9")).contains("leave a rest of 2640 bytes"));
+    assert!(refused(&json.replace('8', "9")).contains("leave a remainder of 2640 bytes"));
     assert!(refused(&json.replace("4}", "5}")).contains("has 4 blocks; accepted: 5"));
     assert!(first.save(&folder.join("none").join("chip.bin")).is_err());
     fs::remove_file(path).expect("it is there");
@@ -292,7 +292,7 @@ fn options_that_cannot_be_are_refused_with_the_value() {
         (r#"{"page_bytes": 0}"#, "page_bytes: 0 is out of range"),
         (r#"{"nop": 0}"#, "nop: 0"),
         (r#"{"oob_bytes": 52}"#, "4 steps need 52 of parity and 1 for the marker, 53 in all"),
-        (r#"{"ecc": {"step_bytes": 600, "strength": 8}}"#, "a rest of 248 bytes"),
+        (r#"{"ecc": {"step_bytes": 600, "strength": 8}}"#, "a remainder of 248 bytes"),
         (r#"{"ecc": {"step_bytes": 0, "strength": 8}}"#, "ecc.step_bytes: 0"),
         (r#"{"ecc": {"step_bytes": 512, "strength": 0}}"#, "ecc.strength: 0 is out of range"),
         (r#"{"ecc": {"step_bytes": 512}}"#, "missing field `strength`"),

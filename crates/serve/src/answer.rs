@@ -12,7 +12,7 @@ use crate::request::Errno;
 pub enum End {
     /// Bytes that make no sense, or none.
     Garbage,
-    /// The server has no use for it any more.
+    /// The server does not use it any more.
     Closed,
 }
 

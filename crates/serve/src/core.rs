@@ -50,7 +50,7 @@ pub(crate) struct Core {
     /// `None` only within [`Core::cut`].
     session: Option<Session>,
     supply: Option<Supply>,
-    /// Times that the power has failed: connections from before are of no use.
+    /// Times that the power has failed: connections from before are useless.
     pub(crate) cuts: u64,
     pending: HashMap<u64, Pending>,
     sequence: u64,
@@ -74,7 +74,7 @@ impl Core {
         (session, self.supply.as_ref())
     }
 
-    /// The drive, for good.
+    /// The drive, permanently.
     pub(crate) fn into_session(self) -> Option<Session> {
         self.session
     }

@@ -8,7 +8,7 @@
 //! One thread at a time is the holder. A reader that waits for its client has nothing else to do,
 //! so with one connection a request, the drive and the reply need one thread: no other thread is
 //! woken for a request, and on two cores the client has the other. A sleep ends late, so the holder
-//! sleeps until shortly before the event, and looks at its socket and the clock in turns for the
+//! sleeps until shortly before the event, and examines its socket and the clock in turns for the
 //! rest. A reader whose request plans the next event becomes the holder, so that an idle connection
 //! that was it costs the others no wake-up.
 

@@ -8,7 +8,7 @@
 //! The options of `power` that change what a flush, a trim, an acknowledgement and a cut of a
 //! program mean work as in a simulated campaign. Those that make the drive believe wrong records
 //! are refused: there the answers are laid over those of a sound drive, and here pages have bytes.
-//! Trims are recorded when they arrive, and the mount looks at every page, so a start takes longer
+//! Trims are recorded when they arrive, and the mount examines every page, so a start takes longer
 //! than with a checkpoint.
 
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ impl Supply {
     /// [`ConfigError`] for drives that cannot be cut, and options that a served drive has not.
     ///
     /// # Panics
-    /// Never: a mount that is not cut comes to its end.
+    /// Never: a mount that is not cut completed.
     pub fn new(
         simulation: Simulation,
         image: &[u8],

@@ -12,7 +12,7 @@ pub const DF: u16 = 1 << 2;
 /// Flag of a command: one extent is enough.
 pub const REQ_ONE: u16 = 1 << 3;
 
-/// Flags of a read: its data is looked at, or compared, and not sent.
+/// Flags of a read: its data is examined, or compared, and not sent.
 pub const VERIFY: u16 = 1 << 4;
 /// See [`VERIFY`].
 pub const COMPARE: u16 = 1 << 5;

@@ -99,7 +99,7 @@ impl Door {
     ) -> Result<Self, String> {
         if !address.ip().is_loopback() && !is_remote_allowed {
             return Err(format!(
-                "{address} is not an address of this machine alone; accepted: 127.0.0.1, ::1, \
+                "{address} is not a loopback address; accepted: 127.0.0.1, ::1, \
                  others with --any-address"
             ));
         }

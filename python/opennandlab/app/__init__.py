@@ -6,7 +6,7 @@ seed, sizes ─cases─► script (JSON lines) ─live──► a directory ─�
                             trace ─replaying─► simulator, virtual time ► samples ┘
 ```
 A *case* (contact, web, install, camera, gallery, mediascan) is a generator of a script; a *suite*
-says how often each is run. A script never knows what it runs on: it gets a directory. Each
+states how often each is run. A script never knows what it runs on: it gets a directory. Each
 iteration has a *response*, from its `begin` to its `end`, which is what the user waits for.
 
 Source: "Truth about eMMC performance benchmark" (A. Lee) for the idea, the counts of its `heavy`

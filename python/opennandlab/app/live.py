@@ -114,7 +114,7 @@ def prepare(plan: Plan) -> None:
 def run(plan: Plan, watch: Watcher | None = None) -> Outcome:
     """Run a suite.
 
-    After Ctrl-C the outcome holds what was run, and says so; the directory is removed. The same
+    After Ctrl-C the outcome holds what was run, and states this; the directory is removed. The same
     when an operation fails after a case has ended.
 
     Raises:

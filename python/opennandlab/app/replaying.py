@@ -92,7 +92,7 @@ def prepare(plan: Plan) -> dict[str, Trace]:
 
     Raises:
         ConfigError: for a drive that is too small for one.
-        TraceError: for a file that is none.
+        TraceError: for an invalid file.
     """
     if plan.transfer_max and (plan.transfer_max < PAGE or plan.transfer_max % PAGE):
         message = f"{plan.transfer_max}; accepted: 0, or a multiple of {PAGE}"
@@ -121,7 +121,7 @@ def prepare(plan: Plan) -> dict[str, Trace]:
 def replay(plan: Plan, watch: Watcher | None = None) -> Outcome:
     """Play a suite.
 
-    After Ctrl-C the outcome holds what was played, and says so.
+    After Ctrl-C the outcome holds what was played, and states this.
 
     Raises:
         ConfigError: nothing was run.

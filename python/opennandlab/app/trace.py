@@ -96,7 +96,7 @@ class Trace:
         return max((one.offset + one.length for one in self.requests), default=0)
 
     def first(self, iterations: int) -> tuple[Request, ...]:
-        """Return the requests of the first iterations, and what lies between them."""
+        """Return the requests of the first iterations, and what is between them."""
         ended = 0
         for place, one in enumerate(self.requests):
             ended += one.mark is not None and one.mark[2]

@@ -107,7 +107,7 @@ def _size(count: int) -> str:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether there is something at a path; a name that no file can have is not there."""
+    """Return whether there is something at a path; a name that no file can have is not there."""
     try:
         return path.exists()
     except (OSError, ValueError):

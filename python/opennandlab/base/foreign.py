@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 FORMATS = ("mqsim", "femu", "nvmevirt", "simplessd")
-# Bytes of a file that are looked at.
+# Bytes of a file that are examined.
 HEAD_BYTES = 64 << 10
 
 # What only a file of this kind has, in the order in which they are tried.

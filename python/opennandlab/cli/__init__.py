@@ -123,7 +123,7 @@ FILES = {"app": "application", "check-data": "check_data"}
 
 
 class Verbs(TyperGroup):
-    """The verbs, each imported when it is looked at."""
+    """The verbs, each imported when it is examined."""
 
     # A mapping in click, here made when it is read.
     @property

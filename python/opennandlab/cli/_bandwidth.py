@@ -118,7 +118,7 @@ def point_rows(
 
 
 def measure_sweep(document: dict[str, Any], variants: dict[str, "TutorialDie"], seed: int) -> None:
-    """Simulate the sweep; adds `measured` to each die, and says which counts have none."""
+    """Simulate the sweep; adds `measured` to each die, and states which counts have none."""
     from opennandlab.studies.validation.suites.bandwidth import Point
     from opennandlab.theory.bandwidth import MIXES
 

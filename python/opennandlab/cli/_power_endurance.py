@@ -92,7 +92,7 @@ def _command_line(given: EnduranceOptions, wanted: "Settings") -> str:
 
 
 def endurance(given: EnduranceOptions) -> None:
-    """Wear a fleet to its rated TBW, store it without power, read it back: FFR and UBER."""
+    """Age a fleet to its rated TBW, store it without power, read it back: FFR and UBER."""
     from opennandlab.policies.source import named_in
 
     with named_in(given.file or given.config):

@@ -56,7 +56,7 @@ class Pace:
 
 
 class Shown(Generic[State]):
-    """A watcher that says how far a run is.
+    """A watcher that states how far a run is.
 
     Args:
         watch: Says it.
@@ -83,7 +83,7 @@ def shown(
     clock: Clock = time.monotonic,
     is_last: Callable[[State], bool] | None = None,
 ) -> Iterator[Shown[State] | None]:
-    """Yield a watcher that says how far a run is; None where nobody wants to know.
+    """Yield a watcher that states how far a run is; None where nobody wants to know.
 
     Args:
         text: One line about a state, without its end. Called only when a line is due.

@@ -98,7 +98,7 @@ def import_(given: ImportOptions) -> None:
     inputs = {f"the input {path}": Path(path) for path in given.files}
     terminal.check_outputs({"--output": given.output}, dict(inputs))
     if any(one.startswith(PREFIX) for one in given.files):
-        given.refuse(DESCRIBING, "on a published table, which says it; accepted: with files")
+        given.refuse(DESCRIBING, "on a published table, which states it; accepted: with files")
     document = _document(
         given.files,
         replace(

@@ -108,7 +108,7 @@ def _documents(result: Path) -> "list[tuple[Path, PtsDocument]]":
     """Return the documents of a file or a folder, and where each is.
 
     Raises:
-        ResultError: for a file that is none.
+        ResultError: for an invalid file.
         ConfigError: for a folder without one.
     """
     from opennandlab.base.errors import ConfigError, ResultError

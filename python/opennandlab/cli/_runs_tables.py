@@ -54,7 +54,7 @@ def points(rows: "Rows", *, now: dt.datetime) -> terminal.Grid:
 
 
 def _fits(points: Sequence[Mapping[str, Any]], short: Mapping[str, str]) -> bool:
-    """Tell whether the coordinates of points fit next to each other."""
+    """Return whether the coordinates of points fit next to each other."""
     widths = [
         max([len(head), *(len(plain_value(point[name])) for point in points)])
         for name, head in short.items()
@@ -243,7 +243,7 @@ def show_means(found: "Means", metrics: Sequence[str]) -> None:
 
 
 def _group_value(name: str, value: object) -> str:
-    """Write a value that tells groups apart; of a hash, enough digits."""
+    """Write a value that distinguishes groups; of a hash, enough digits."""
     return plain_value(value)[:KEY_DIGITS] if name == "settings" else plain_value(value)
 
 

@@ -399,6 +399,6 @@ def plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], *, labels: 
 
 
 def _is_wordy(cells: Sequence[str]) -> bool:
-    """Tell whether a column has words alone, next to cells without a value."""
+    """Return whether a column has words alone, next to cells without a value."""
     filled = [cell for cell in cells if cell not in {"", "-", "n/a"}]
     return bool(filled) and not any(re.match(_FIGURE, cell) for cell in filled)

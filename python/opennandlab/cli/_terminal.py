@@ -228,7 +228,7 @@ def check_folder(folder: Path | None) -> None:
 
 
 def _is_same_file(one: Path, other: Path) -> bool:
-    """Tell whether writing one would change the other; devices such as /dev/null never clash."""
+    """Return whether writing one would change the other; devices such as /dev/null never clash."""
     from opennandlab.base.files import is_there
 
     if is_there(one) and not one.is_file():

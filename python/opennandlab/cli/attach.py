@@ -42,7 +42,10 @@ def attach(given: AttachOptions) -> None:
     if (given.socket is None) == (given.nvme is None):
         raise ConfigError("socket", "give --socket PATH or --nvme ADDRESS:PORT/NQN, and not both")
     if given.nvme is not None:
-        given.refuse(["run"], "with --nvme: only a host's kernel and root connect; use the lines")
+        given.refuse(
+            ["run"],
+            "with --nvme, as only a host's kernel can connect, as root; run the printed commands",
+        )
         place = nvme_recipe.place(given.nvme)
         recipe = nvme_recipe.recipe(place, given.mount, given.fs)
         _print_recipe(given, recipe, place.uri, "the drive")

@@ -247,7 +247,7 @@ def presets(given: PresetsOptions) -> None:
 
 
 def _title(path: Path) -> str:
-    """Return the first comment of a preset: by rule it says what it is."""
+    """Return the first comment of a preset: by rule it states what it is."""
     first = path.read_text(encoding="utf-8").splitlines()[0]
     return first.removeprefix("#").strip() if first.startswith("#") else ""
 
@@ -309,7 +309,7 @@ def _superblocks(device: "DeviceConfig", effective: dict[str, Any]) -> str:
 
 
 def _constant(value: object) -> str:
-    """Write a value of a key with the digits that tell all constants apart: ten.
+    """Write a value of a key with the digits that distinguish all constants: ten.
 
     >>> _constant(100000.0), _constant(0.00098786), _constant([450.0, 1350.0]), _constant(True)
     ('100 000', '0.00098786', '[450, 1 350]', 'true')

@@ -43,7 +43,7 @@ class Direction(str, Enum):
 
 
 class Tests(TyperGroup):
-    """A group whose commands are made when they are looked at."""
+    """A group whose commands are made when they are examined."""
 
     _made: dict[str, Any] | None = None
 

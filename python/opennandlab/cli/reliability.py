@@ -229,7 +229,7 @@ def llr(given: LlrOptions) -> None:
             offsets=None if given.offsets is None else lists.numbers("offsets", given.offsets),
             levels=given.levels.value,
         )
-        # A model without states says so itself.
+        # A model without states states this itself.
         for name in names or ["lower"]
     ]
     if given.as_json:

@@ -390,7 +390,7 @@ def tag(given: TagOptions) -> None:
     from opennandlab.store.remarks import Remark
 
     if given.remove and not given.tags:
-        raise StoreError("--remove names no tag; accepted: KEY TAG… --remove")
+        raise StoreError("--remove is given without a tag; accepted: KEY TAG… --remove")
     with _opened(given.store) as opened:
         key = opened.whole_key(given.key)
         if given.remove:
@@ -462,7 +462,7 @@ def rm(given: RmOptions) -> None:
 
     if [bool(given.keys), bool(given.where), given.unfinished].count(True) != 1:
         raise StoreError(
-            "nothing to remove is named, or too much; accepted: KEY…, --where or --unfinished"
+            "what to remove is not clear; accepted: exactly one of KEY…, --where and --unfinished"
         )
     with _opened(given.store) as opened:
         if given.unfinished:
@@ -492,8 +492,8 @@ def _drop_unfinished(opened: "Store", *, yes: bool, as_json: bool, quiet: bool) 
         terminal.emit_json({"removed": removed})
     elif not quiet:
         held = len(begun) - removed
-        under_way = f"; {held} under way in another process" if held else ""
-        terminal.note(f"{_count(removed)} not finished removed{under_way}")
+        under_way = f"; {held} running in another process" if held else ""
+        terminal.note(f"removed {_count(removed)} that had not finished{under_way}")
 
 
 def _opened(place: Path | None) -> "Store":

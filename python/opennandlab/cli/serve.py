@@ -188,7 +188,7 @@ def _serve_drive(given: ServeOptions) -> None:
 
 
 def _refuse_unheard(given: ServeOptions) -> None:
-    """Refuse options of a door that there is not.
+    """Refuse options of a door that does not exist.
 
     Raises:
         ConfigError: for the first of them.

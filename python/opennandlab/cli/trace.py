@@ -238,7 +238,7 @@ def convert(given: ConvertOptions) -> None:
     from opennandlab.base.errors import ConfigError
 
     if any(given.output.resolve() == file.resolve() for file in given.files):
-        raise ConfigError("-o", f"{given.output} is read too; accepted: another file")
+        raise ConfigError("-o", f"{given.output} is also an input; accepted: another file")
     terminal.check_outputs({"--output": given.output})
     config = given.config(**given.edit())
     traces = _traces(given, config)
@@ -301,7 +301,7 @@ def capture(given: CaptureOptions) -> None:
 
     output = given.output
     if output is not None and any(output.resolve() == file.resolve() for file in given.files):
-        raise ConfigError("-o", f"{output} is read too; accepted: another file")
+        raise ConfigError("-o", f"{output} is also an input; accepted: another file")
     terminal.check_outputs({"--output": output})
     with shown(_counted, quiet=given.quiet) as watch:
         found = captured(_groups(given.files), given.config(), step=given.step, watch=watch)

@@ -7,7 +7,7 @@ subjects ──families──► Number by path, objections, doubts        one f
 Comparison ──layout──► lines of a terminal      ──page──► HTML      ──sheet──► CSV
 ```
 A family says which numbers a document has, which way each is better, and what must not be compared;
-everything else is the same for all. `force` compares unlike things nevertheless and keeps the
+everything else is the same for all. `force` compares different things nevertheless and keeps the
 objection in the output.
 """
 

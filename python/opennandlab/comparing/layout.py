@@ -223,7 +223,7 @@ def _legend(
         if pattern is not None and width(pattern) + len(FILES) <= width_max:
             yield from [] if pattern == "*.json" else [f"{FILES}{signs.plain(pattern)}"]
             return
-        # A file with several columns, such as a comparison of codes, does not tell them apart.
+        # A file with several columns, such as a comparison of codes, does not distinguish them.
         texts = [
             source if is_named or sources.count(source) == 1 else f"{source}  {name}"
             for source, name in zip(sources, names, strict=True)

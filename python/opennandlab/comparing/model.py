@@ -212,7 +212,7 @@ class Family(ABC):
         return None
 
     def is_same_run(self, one: Any, other: Any) -> bool:  # noqa: ANN401
-        """Tell whether a difference of the numbers can only come from the program."""
+        """Return whether a difference of the numbers can only come from the program."""
         del one, other
         return False
 

@@ -1,4 +1,4 @@
-"""Short names that tell files apart: what all paths share is left out.
+"""Short names that distinguish files: what all paths share is left out.
 
 runs/a/iops.json    runs/b/iops.json       ──►  a        b
 w2-greedy.json      w2-fifo.json           ──►  w2-greedy  w2-fifo
@@ -16,7 +16,7 @@ BORDER = re.compile(r"(?<=[-_./ =,])")
 
 
 def names_of(files: Sequence[str]) -> list[str]:
-    """Return names that tell files apart; a file that is given twice has numbers.
+    """Return names that distinguish files; a file that is given twice has numbers.
 
     >>> names_of(["a/w2-greedy.json", "a/w2-fifo.json"])
     ['w2-greedy', 'w2-fifo']

@@ -179,7 +179,7 @@ def _names(found: Sequence[_Named]) -> tuple[list[str], list[str]]:
     values = [{**entry.coordinates, "seed": entry.seed} for entry in entries]
     keys = list(dict.fromkeys(key for one in values for key in one))
     varied = [key for key in keys if len({repr(one.get(key)) for one in values}) > 1]
-    # A value that is a word says what it is; a number needs its name.
+    # A value that is a word states what it is; a number needs its name.
     words = len(varied) == 1 and all(isinstance(one.get(varied[0]), str) for one in values)
     texts = {
         entry.key: ", ".join(

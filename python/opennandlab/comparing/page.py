@@ -18,7 +18,7 @@ COLUMNS_MAX = 6
 # Rows of the figure, and those from which on it is tall.
 ROWS_MAX, TALL_MIN = 24, 8
 SIGNS = {"best": "▲", "worst": "▼"}
-LEAD = "▲ best, ▼ worst of what can be told apart. Deltas are against {}."
+LEAD = "▲ best, ▼ worst of what can be distinguished. Deltas are against {}."
 
 
 def report(side: Side, paths: Sequence[str]) -> Report:
@@ -183,7 +183,7 @@ def _files(found: Comparison) -> tuple[Section, ...]:
 
 
 def _models(found: Comparison) -> list[str]:
-    """Return what lies between the versions of the model."""
+    """Return what is between the versions of the model."""
     labels = {path: row.label or path for path, row in found.metrics.items()}
     blocks = versions.blocks(
         found.models or [], found.names, found.metrics, lambda path: labels[path]

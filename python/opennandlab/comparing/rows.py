@@ -1,6 +1,6 @@
 """Numbers side by side: values, deltas against the first, and which is best and worst.
 
-Best and worst are named where the direction is known and they can be told apart: the difference is
+Best and worst are named if the direction is known and they can be distinguished: the difference is
 more than rounding and chance, and intervals do not overlap. Documents that are as good as the best
 are named with it.
 """
@@ -130,10 +130,10 @@ def extremes(
     high: Sequence[float | None],
     better: Better | None,
 ) -> tuple[list[int] | None, list[int] | None]:
-    """Return the places of the best and the worst, with those that cannot be told from them.
+    """Return the places of the best and the worst, with those that are as good or bad.
 
-    None where no direction is known, where best and worst cannot be told apart, and for more than
-    half of the documents: what most have distinguishes none.
+    None if no direction is known or best and worst cannot be distinguished, and for more than half
+    of the documents: a mark that most have distinguishes none.
 
     >>> nothing = [None] * 4
     >>> extremes([2.0, 1.0, 3.0, 2.5], nothing, nothing, "lower")
@@ -182,7 +182,7 @@ def _apart(
     one: int,
     other: int,
 ) -> bool:
-    """Tell whether two values differ by more than rounding, and their intervals do not meet."""
+    """Return whether two values differ by more than rounding, and their intervals do not meet."""
     first, second = values[one], values[other]
     mine, theirs = ends[one], ends[other]
     if first is None or second is None or mine is None or theirs is None:
@@ -193,6 +193,6 @@ def _apart(
 
 
 def _is_rounding(first: float, second: float) -> bool:
-    """Tell whether two values are equal as a table writes them."""
+    """Return whether two values are equal as a table writes them."""
     is_close = math.isclose(first, second, rel_tol=ROUNDING_RATIO)
     return is_close or f"{first:.4g}" == f"{second:.4g}"

@@ -80,7 +80,7 @@ class Side:
     def summary(self) -> list[str]:
         """Return a sentence for each document, how it compares with the first.
 
-        Empty for unlike things, which no sentence may rank, and for more than a few documents.
+        Empty for different things, which no sentence may rank, and for more than a few documents.
         """
         if not self.comparison.like or len(self.subjects) > SENTENCES_MAX:
             return []
@@ -97,14 +97,14 @@ def compare(
         results: Documents of one family, as `load` returns them; the first is what the others are
             measured against. An ECC comparison counts as its curves.
         names: What to call them; by place otherwise.
-        force: Compare unlike things too; the reasons against it stay in the output.
+        force: Compare different things too; the reasons against it stay in the output.
 
     Returns:
         The document `opennandlab.compare/1` as plain JSON: each number of any document with its
         values, deltas, and the places of best and worst.
 
     Raises:
-        UnlikeError: for unlike things, unless forced.
+        UnlikeError: for different things, unless forced.
         ResultError: for fewer than two documents, and for those of different families.
     """
     return plain(side_by_side(results, names, force=force))
@@ -150,7 +150,8 @@ def refuse_mixed(names: Sequence[str], found: Sequence[Family]) -> None:
             f"{name} is {family.name}" for name, family in zip(names, found, strict=True)
         )
         raise ResultError(
-            f"a document is compared with others of its kind only: {said}; accepted: documents of "
+            f"a document can be compared only with others of its kind: {said}; accepted: "
+            f"documents of "
             "one family"
         )
 
@@ -176,7 +177,7 @@ def made(family: Family, subjects: Sequence[Subject], *, force: bool) -> Side:
     """Put subjects of a family side by side.
 
     Raises:
-        UnlikeError: for unlike things, unless forced.
+        UnlikeError: for different things, unless forced.
         ResultError: for fewer than two.
     """
     if len(subjects) < 2:

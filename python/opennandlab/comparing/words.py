@@ -8,7 +8,7 @@ from opennandlab.base.words import NOTHING, number
 from opennandlab.comparing.model import Difference, Finding
 
 # Of documents that share something so many are named, the rest is counted; of groups that differ
-# so many are told apart.
+# this number is listed.
 NAMED_MAX = 4
 GROUPS_MAX = 4
 # From here on a number has an exponent.

@@ -1,6 +1,6 @@
 """Warnings against reading more out of a result than is in it: the usual mistakes, caught by rule.
 
-Each rule looks at the document alone, so that the same run always carries the same warnings.
+Each rule examines the document alone, so that the same run always carries the same warnings.
 """
 
 from __future__ import annotations
@@ -223,12 +223,12 @@ def _interrupted(document: ResultDocument) -> Iterator[str]:
 
 
 def is_fresh(document: ResultDocument) -> bool:
-    """Tell whether a result was measured from an empty drive."""
+    """Return whether a result was measured from an empty drive."""
     return document.state.origin == "fresh" and not document.state.steps
 
 
 def is_session(document: ResultDocument) -> bool:
-    """Tell whether other steps were run on the drive before, which no workload repeats."""
+    """Return whether other steps were run on the drive before, which no workload repeats."""
     origin = document.state.origin
     return isinstance(origin, Origin) and origin.session is not None
 

@@ -93,7 +93,7 @@ class Document(Mapping[str, Any]):
         return len(self._frozen)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether two documents have the same content; the name does not count."""
+        """Return whether two documents have the same content; the name does not count."""
         return type(other) is type(self) and self._json == other._json
 
     def __hash__(self) -> int:
@@ -165,8 +165,8 @@ class DeviceConfig(Document):
             if found is None:
                 raise ConfigError(
                     policies.KEY,
-                    f"`{record['name']}` was handed over as an object, and its name does not lead "
-                    "back to it; accepted: the same object as `gc_policy`",
+                    f"`{record['name']}` was passed as an object that its name does not identify; "
+                    f"accepted: the same object as `gc_policy`",
                 )
             found.attach(core)
         placer.attach(core, thawed(self["ftl"].get("placement") or {}))

@@ -76,7 +76,7 @@ class Past:
 
     Args:
         paths: Files that the run begins with, by their key in the `run` section.
-        session: The steps before this one, where the drive had any; the result then says so.
+        session: The steps before this one, where the drive had any; the result then states this.
         is_filled: The whole space was written.
     """
 

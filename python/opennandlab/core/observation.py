@@ -92,7 +92,7 @@ class Timeline:
         return arranged(json.loads(self.text))
 
     def problem(self) -> str | None:
-        """Say why there is nothing in the window; None when it lies in the run."""
+        """Say why there is nothing in the window; None when it is in the run."""
         if self.end_s is None or self.window_ns[0] >= self.end_s * 1e9:
             return beyond(self.window_ns, self.end_s or 0.0)
         return None
@@ -117,7 +117,7 @@ class Timeline:
         """Write the document: all of it, or nothing.
 
         Raises:
-            OutputError: when the window lies after the end of the run, or the file cannot be
+            OutputError: when the window is after the end of the run, or the file cannot be
                 written.
         """
         problem = self.problem()
@@ -173,7 +173,7 @@ def watched(
     """Return the observation that the options of a run ask for.
 
     Raises:
-        ConfigError: for a window that is none, each of no requests, and limits that are none.
+        ConfigError: for an invalid window, each of no requests, and invalid limits.
     """
     wanted = requests_of(requests, requests_every)
     limits = None if ocp is False else LIMITS_MS if ocp is True else ocp
@@ -256,7 +256,7 @@ def time_text(nanoseconds: int) -> str:
 
 
 def beyond(window_ns: tuple[int, int], end_s: float) -> str:
-    """Say that a window lies after the end of a run."""
+    """Say that a window is after the end of a run."""
     return (
         f"the window from {time_text(window_ns[0])} to {time_text(window_ns[1])} lies after the "
         f"end of the measured part, which takes {time_text(round(end_s * 1e9))}"

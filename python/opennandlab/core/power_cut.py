@@ -53,7 +53,7 @@ def cut_power(  # noqa: PLR0913 - what can be asked of a cut
     Args:
         drive: The drive.
         number: Of the cut in the life of the drive, from 0: each tenth recovery is compared with
-            one that looks at every page.
+            one that examines every page.
         workload: `random`, `sequential`, `sync`, `trim` or `hot`, as of `power run`.
         at: Where the cut is aimed: `random`, `gc`, `erase`, `journal`, `checkpoint`, `upper_page`,
             `plp_dump` or `recovery`.

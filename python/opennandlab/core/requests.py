@@ -52,7 +52,9 @@ class Requests:
                 "requests_every", f"`{self.every}` is out of range; accepted: 1 to 2^63 - 1"
             )
         if self.ending is None:
-            raise OutputError(f"cannot write {self.path}: accepted endings: {', '.join(ENDINGS)}")
+            raise OutputError(
+                f"cannot write {self.path}: accepted file extensions: {', '.join(ENDINGS)}"
+            )
         check_writable(self.path)
         if is_there(self.path) and not self.path.is_file():
             raise OutputError(f"cannot write {self.path}: not a file; accepted: the name of a file")

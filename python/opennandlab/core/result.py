@@ -265,7 +265,7 @@ class Result:
         return found
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether two results say the same; where and when they were made does not count."""
+        """Return whether two results say the same; where and when they were made does not count."""
         if not isinstance(other, Result):
             return NotImplemented
         return self.digest == other.digest and (

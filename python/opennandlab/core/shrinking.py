@@ -261,7 +261,9 @@ def _divide_pattern(pattern: dict[str, Any], count: int) -> None:
     if pattern.get("kind") == "zipf":
         ranks = pattern.get("ranks_per_place", 1) * count
         if ranks > RANKS_MAX:
-            raise ConfigError("shrink", f"{count}: a Zipf law takes {RANKS_MAX} ranks a place")
+            raise ConfigError(
+                "shrink", f"{count}: a Zipf law has at most {RANKS_MAX} ranks per place"
+            )
         pattern["ranks_per_place"] = ranks
     for key in PATTERN_ZONES:
         if pattern.get(key) is not None:

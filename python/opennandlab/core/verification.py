@@ -72,7 +72,7 @@ def verify(  # noqa: PLR0913 (options, by name)
     filed = _loaded(path)
     content = filed.content
     if filed.partial:
-        raise ResultError(f"{path}: partial: where its run was interrupted cannot be repeated")
+        raise ResultError(f"{path}: partial: an interrupted run cannot be repeated")
     if is_session(content):
         raise ResultError(f"{path}: made step by step: cannot be repeated from this file alone")
     if content.model_version != model_version():
@@ -157,7 +157,7 @@ def _run_again(
         state = "fresh"
     elif state is None and isinstance(document.state.origin, Origin):
         raise ResultError(
-            "the result began with a device image and does not say where it is: --state image:FILE"
+            "the result began with a device image and does not record its path: --state image:FILE"
         )
     _same_policy(document.device, gc_policy)
     start = Start(document.device, document.seed, state, gc_policy)
@@ -167,7 +167,7 @@ def _run_again(
         path = traces[0] if traces else run.trace_path
         if path is None:
             raise ResultError(
-                "the result replayed a trace and does not say where it is: --trace FILE"
+                "the result replayed a trace and does not record its path: --trace FILE"
             )
         return prepare_replay(start, path, document.workload, recorded(document))
     tenants = document.workload.get("tenants") or ()
@@ -189,4 +189,4 @@ def _same_policy(device: Mapping[str, Any], gc_policy: object) -> None:
     recorded = (ftl.get("gc_policy") if isinstance(ftl, Mapping) else None) or {}
     here = policies.given(gc_policy).record()
     if here != recorded:
-        raise ResultError(f"the result is of the policy {recorded}, not of {here}")
+        raise ResultError(f"the result was made with the policy {recorded}, not with {here}")

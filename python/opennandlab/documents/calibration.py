@@ -101,7 +101,7 @@ class Band(Record, frozen=True, kw_only=True):
         measured: The measurement.
         low: Below this with a probability of 5 %.
         high: Below this with 95 %.
-        is_inside: Whether the measurement lies between.
+        is_inside: Whether the measurement is between.
     """
 
     row: str

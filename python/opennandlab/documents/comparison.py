@@ -27,7 +27,7 @@ class Row(Record, frozen=True, kw_only=True):
         high: Upper ends.
         best: Places from 0 of the best document and of those that cannot be told from it: by
             rounding, by chance, or since intervals overlap. `null` where no direction is known,
-            where best and worst cannot be told apart, and for more than half of the documents.
+            where best and worst cannot be distinguished, and for more than half of the documents.
         worst: Places of the worst, likewise.
         chance_pct: Difference in percent below which two values may be chance: from other seeds of
             the same settings, else assumed; absent for intervals and formulas.

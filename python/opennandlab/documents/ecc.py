@@ -1,6 +1,6 @@
 """The documents `opennandlab.ecc-curve/1` and `opennandlab.ecc-comparison/1`: codes on a channel.
 
-A curve says how often a code fails over the points of a channel. It is its own journal: the raw
+A curve states how often a code fails over the points of a channel. It is its own journal: the raw
 counts are in it, and rates and intervals follow from them, so that it is continued from its file. A
 comparison holds the curves of several codes of one rate, and the limits of that rate.
 """

@@ -16,7 +16,7 @@ class Joules(Record, frozen=True, kw_only=True):
         host_transfers: Data that the host read or wrote; with `controller.power`.
         idle_dies: The dies as such, all the time; with `nand.energy`.
         programs: Programs; with `nand.energy`.
-        total: The sum of those that are there.
+        total: The sum of those that exist.
         transfers: Transfers over the channels; with `nand.energy`.
     """
 

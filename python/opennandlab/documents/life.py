@@ -108,7 +108,7 @@ class DriveCuts(Record, frozen=True, kw_only=True):
         cuts: How many.
         requests: Requests that were acknowledged between them.
         pages_checked: Units that were read behind them.
-        audits: Recoveries that were compared with one that looks at every page.
+        audits: Recoveries that were compared with one that examines every page.
         faults: By class of faults.
         faulty_cuts: Cuts that showed a fault of any class.
         torn_pages: Pages in progress that cannot be read.

@@ -162,7 +162,7 @@ def _options(kind: Annotation) -> tuple[Any, ...]:
 
 
 def _fits(value: object, kind: Annotation) -> bool:
-    """Tell whether a value is a list or mapping whose entries can be read one by one."""
+    """Return whether a value is a list or mapping whose entries can be read one by one."""
     origin: object = get_origin(kind)
     if isinstance(value, Mapping):
         return origin is dict or (_is_record(kind) and not issubclass(kind, Row))

@@ -148,7 +148,7 @@ class PowerDocument(Record, frozen=True, kw_only=True):
         cuts: Cuts that were made.
         aimed: Cuts by the moment at which they were aimed; absent where that is not known.
         pages_checked: Logical pages that were read after a cut, over all cuts.
-        audits: Recoveries that were compared with one that looks at every page.
+        audits: Recoveries that were compared with one that examines every page.
         violations: By guarantee, `G1` to `G10`, cuts after which it was broken.
         classes: By name of the class, those that were found.
         none_below: Where no fault was found: with 95 % confidence, fewer than this many of 1,000

@@ -134,7 +134,7 @@ class TimeBase(Record, frozen=True, kw_only=True):
         name: `full`, `scaled` or `smoke`.
         clock: `virtual` for simulated drives, else `real`.
         cell: Length of a cell.
-        gap: What lies between two samples.
+        gap: What is between two samples.
     """
 
     name: str

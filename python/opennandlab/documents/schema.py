@@ -169,6 +169,6 @@ def _optional(part: JsonObject, *, may_be_null: bool) -> JsonObject:
 
 
 def _may_be_null(kind: type, name: str) -> bool:
-    """Tell whether an optional key may also stand there with `null`."""
+    """Return whether an optional key may also stand there with `null`."""
     field = next(one for one in msgspec.structs.fields(kind) if one.name == name)
     return field.default is msgspec.UNSET

@@ -33,7 +33,7 @@ class CaseRow(Record, frozen=True, kw_only=True):
         accepted: Accepted errors, from and to; absent in documents of earlier versions, like the
             verdict.
         passed: Whether the verdict is `passed`.
-        verdict: `passed`: every seed lies within; `known miss`: outside, as far as recorded, and
+        verdict: `passed`: every seed is within; `known miss`: outside, as far as recorded, and
             what the model lacks is named; `failed`; `fitted`: within, but the figure fixed a key,
             so that it is no evidence.
         mechanism: Of a known miss what the model lacks.

@@ -249,7 +249,7 @@ class BchCode:
             words += rounds * SPEED_WORDS
             failed += failed_now
             if duration < seconds / SPEED_PARTS / 2:
-                # Too short to be a part: it only says how many rounds are needed.
+                # Too short to be a part: it only states how many rounds are needed.
                 target = seconds / SPEED_PARTS
                 rounds = max(rounds + 1, int(rounds * min(100.0, target / max(duration, 1e-6))))
                 continue
@@ -278,7 +278,7 @@ class BchCode:
 
 
 def _count(name: str, value: int) -> int:
-    """Return a number that the core can take; it says what else is wrong with it."""
+    """Return a number that the core can take; it states what else is wrong with it."""
     try:
         number = operator.index(value)
     except TypeError:

@@ -22,7 +22,7 @@ from opennandlab.theory.coding import (
     normal_approximation,
 )
 
-# Between these every limit lies: RBER as logarithms, and Eb/N0 in dB.
+# Between these every limit is: RBER as logarithms, and Eb/N0 in dB.
 RBER_MIN, RBER_MAX = 1e-9, 0.4999
 EBN0_MIN, EBN0_MAX = -2.0, 40.0
 # Halvings that leave twelve digits.

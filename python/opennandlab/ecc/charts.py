@@ -6,7 +6,7 @@
      │  ┆    ⊤       no error was met: an arrow down from the upper end of the interval
      └──┆────────    upright: capacity; dashed: best code of the length; dotted: bounded distance
 ```
-Axes end where that ends which is drawn. A limit that lies further away than the curves are long is
+Axes end where that ends which is drawn. A limit that is further away than the curves are long is
 told in the note instead: it would leave most of the figure empty.
 """
 

@@ -1,7 +1,7 @@
 """Codes and decoders as they are typed: `bch:m=13,t=8,data_bits=4096`, `ldpc:FILE`, own names.
 
 A code is known by what it *is* (parameters, or the SHA-256 of its matrix), not by where its file
-lies: that is what a journal is continued by and a container is decoded with.
+is: that is what a journal is continued by and a container is decoded with.
 """
 
 from __future__ import annotations

@@ -263,8 +263,8 @@ def _code_of(
     if text is None:
         raise ConfigError(
             "code",
-            f"{path} was encoded with the matrix {header['code']}, which is not in it: give --code "
-            "ldpc:FILE",
+            f"{path} was encoded with the matrix {header['code']}, which the file does not "
+            f"contain: give --code ldpc:FILE",
         )
     code = Code.parse(text, decoder)
     if difference := first_difference(identity, code.as_dict(), "code"):

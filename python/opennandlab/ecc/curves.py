@@ -188,7 +188,7 @@ class Curve:
         return cls(_read(Path(path)))
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether two curves are the same document."""
+        """Return whether two curves are the same document."""
         return self.content == other.content if isinstance(other, Curve) else NotImplemented
 
     def __hash__(self) -> int:

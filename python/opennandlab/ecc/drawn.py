@@ -36,7 +36,7 @@ XKind = Literal["rber", "ebn0_db"]
 X_NAMES = {"rber": "raw bit error rates", "ebn0_db": "Eb/N0 in dB"}
 COLUMNS = ("rber", "ebn0_db", "x", "fer", "fer_low", "fer_high", "ber", "label")
 PUBLISHED = "published"
-# Settings of a decoder by the words that tell curves apart.
+# Settings of a decoder by the words that distinguish curves.
 DECODER_WORDS = {
     "algorithm": "{}", "iterations": "{} iterations", "scale": "x {}", "offset": "offset {}",
     "arithmetic": "{}", "stop": "stop {}",
@@ -135,7 +135,9 @@ def on_one_axis(curves: Sequence[DrawnCurve], x: XKind | None = None) -> list[Dr
             f"{X_NAMES[kind]} ({curve.origin or curve.name})"
             for kind, curve in kinds.items() if kind is not None
         )  # fmt: skip
-        raise ConfigError("x", f"one axis cannot have {told}; accepted: curves over the same")
+        raise ConfigError(
+            "x", f"{told} cannot share an axis; accepted: curves over the same quantity"
+        )
     kind = known[0].x if known else x
     if kind is None and curves:
         raise ConfigError(
@@ -146,9 +148,9 @@ def on_one_axis(curves: Sequence[DrawnCurve], x: XKind | None = None) -> list[Dr
 
 
 def named_apart(curves: Sequence[DrawnCurve]) -> list[DrawnCurve]:
-    """Return curves whose names tell them apart: with the settings in which they differ.
+    """Return curves whose names distinguish them: with the settings in which they differ.
 
-    The decoder is named unless all have the same; the file where nothing else tells curves apart.
+    The decoder is named unless all have the same; the file where nothing else distinguishes curves.
     """
     parts = [_parts(curve) for curve in curves]
     is_common = len(curves) > 1 and common_decoder(curves)

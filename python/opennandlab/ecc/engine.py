@@ -105,7 +105,7 @@ class Engine:
     ) -> None:
         """Add frames to a point until its rate is known well enough.
 
-        Errors are looked at where a chunk ends, also if an earlier run stopped inside one: else the
+        Errors are examined where a chunk ends, also if an earlier run stopped inside one: else the
         frames of a result would depend on how it was cut.
 
         Args:

@@ -21,7 +21,7 @@ TARGET = 1e-3
 CARDS_MAX = 6
 # Of a point without errors, or the first one: worse channels were not simulated.
 BOUND = " or a worse channel"
-# Points this close are hardly told apart by counted errors.
+# Points this close are hardly distinguished by counted errors.
 NEAR = 0.05
 
 

@@ -128,7 +128,7 @@ def estimate(strata: Mapping[int, Tally], code_bits: int, info_bits: int, rber: 
 class _Model:
     """Rate of a stratum by a power of w, `exp(level + power ln(w / w0))`.
 
-    Between strata that were tried it is at least what lies between their rates, in logarithms: a
+    Between strata that were tried it is at least what is between their rates, in logarithms: a
     step that the power does not know must not be stepped over.
     """
 
@@ -276,7 +276,7 @@ def _rate(counts: Tally | None, model: _Model, w: int) -> float:
 
 
 def is_enough(found: Estimate, errors: int) -> bool:
-    """Tell whether an estimate is as good as that of plain Monte Carlo with so many errors."""
+    """Return whether an estimate is as good as that of plain Monte Carlo with so many errors."""
     wanted = 1.0 / math.sqrt(errors)
     return (
         found.relative_error <= wanted

@@ -53,7 +53,7 @@ class Answer:
 
 
 def pattern(sector: int, count: int = 1, tag: object = "") -> bytes:
-    """Return the data of sectors that can be told from all others.
+    """Return the data of sectors that can be distinguished from all others.
 
     >>> len(pattern(7, 2)), pattern(7) == pattern(8), pattern(7, tag=1) == pattern(7)
     (1024, False, False)

@@ -1,7 +1,7 @@
 """A case of the conformance table: what is done to a card, and what must come of it.
 
 A case is a generator function with its subject as its argument: a card, or what a real device says
-of itself. Its docstring says what is done, and it yields checks `(what, found, wanted)`; the case
+of itself. Its docstring states what is done, and it yields checks `(what, found, wanted)`; the case
 passes when all of them are equal.
 """
 
@@ -13,7 +13,7 @@ from inspect import cleandoc
 from typing import Any, Generic, TypeVar
 
 Value = int | str | bool | bytes | None
-# What was looked at, what was found, what is wanted.
+# What was examined, what was found, what is wanted.
 Check = tuple[str, Value, Value]
 Subject = TypeVar("Subject")
 # Bytes that are written out; more are told by their number and digest.

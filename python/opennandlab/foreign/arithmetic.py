@@ -30,7 +30,7 @@ def evaluated(text: str, names: Callable[[str], str | None]) -> Number:
 
     Args:
         text: Such as `NAND_CHANNELS * KB(32)`.
-        names: Gives the text of a name; None for one that there is not.
+        names: Gives the text of a name; None for one that does not exist.
 
     Raises:
         ValueError: with the accepted form.

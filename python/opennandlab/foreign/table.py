@@ -50,7 +50,7 @@ Reader = Callable[[str], Any]
 
 
 class Values(dict[str, Any]):
-    """Values by name; asking for one that is not there refuses the file."""
+    """Values by name; asking for one that does not exist refuses the file."""
 
     missing = "is missing"
     group = ""

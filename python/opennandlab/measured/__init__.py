@@ -3,7 +3,7 @@
 ```text
 fio JSON, JSON+ ──fio──┐
 CSV tables ───────csv──┼──► Cell { block, mix, figures } ──document──► opennandlab.pts/1
-reference tables ──────┘                                     header.imported says where from
+reference tables ──────┘                                     header.imported states where from
 documents of another place ──own──────────────────────────►
 ```
 An imported document says less than one that was measured here: what the origin does not tell is

@@ -73,7 +73,7 @@ class _Line:
 
 
 def is_table(text: str) -> bool:
-    """Tell whether a text has a first row with several columns."""
+    """Return whether a text has a first row with several columns."""
     try:
         return any(len(line.fields) > 1 for line in _lines(text, ""))
     except ResultError:

@@ -60,7 +60,7 @@ def reference(name: str) -> PtsDocument:
         name: Name of the table, with or without `reference:` before it.
 
     Raises:
-        ResultError: for a name that is not there, and which are.
+        ResultError: for a name that does not exist, and which are.
 
     >>> table = reference("client_2013_iops").tables[0]
     >>> table.rows[1], table.columns[0], table.values[1][0]

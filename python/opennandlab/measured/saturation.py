@@ -1,7 +1,7 @@
 """Write saturation of a drive that others wrote: a course of fio as the test's document.
 
 A run of at least five minutes is cut into minutes, as the test has them; a shorter one into the
-intervals of its log. The levels are those of the test. The five-point rule looks at the last minute
+intervals of its log. The levels are those of the test. The five-point rule examines the last minute
 of every 31; what the test decides by it, and when it ends, is not known here.
 """
 

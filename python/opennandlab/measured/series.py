@@ -217,7 +217,7 @@ def _has_heads(lines: Sequence[_Line]) -> bool:
 
 
 def _is_table(lines: Sequence[_Line]) -> bool:
-    """Tell whether lines are rows of several columns; the last one may be cut."""
+    """Return whether lines are rows of several columns; the last one may be cut."""
     counts = {len(line.fields) for line in (lines[:-1] if len(lines) > 2 else lines)}
     return len(lines) > 1 and len(counts) == 1 and counts.pop() > 1
 

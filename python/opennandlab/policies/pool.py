@@ -61,7 +61,7 @@ class Pool:
         self.pages_per_block = pages_per_block
         kinds = (np.uint64, np.uint32, np.uint32, np.uint64, np.int64, np.uint8, np.uint32)
         counts = (2, *[block_count] * 6)
-        # Memory that lives as long as anybody looks at it, and that only the core writes to.
+        # Memory that lives as long as anybody examines it, and that only the core writes to.
         self._memory = tuple(
             bytearray(count * np.dtype(kind).itemsize)
             for kind, count in zip(kinds, counts, strict=True)

@@ -5,7 +5,7 @@ by others. `taken` alone decides whether what they lead to is run, and asks in t
 
 1. Was it allowed: by `allow_code` (the option `--allow-code`), or by whoever typed the name?
 2. Is its source the one whose SHA-256 is recorded? A record without one is refused.
-3. Does its author offer it? The file says so in a literal that is read before anything is run,
+3. Does its author offer it? The file states this in a literal that is read before anything is run,
    `__opennandlab__ = {"policies": ["Greedy"]}`, or a package by an entry point.
 
 Only then the file is run, from the very bytes that were hashed. Modules are looked for where Python
@@ -43,7 +43,7 @@ TYPED: Final = object()
 SOURCE_BYTES_MAX = 16 << 20
 
 # Runs a module of the package. Python would look for modules in the working directory first, and
-# whatever lies there under the name of one that is needed would be run.
+# whatever is there under the name of one that is needed would be run.
 PROGRAM = (
     "import sys; sys.path[:] = filter(None, sys.path); import runpy; "
     "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
@@ -103,7 +103,7 @@ def trust(names: Iterable[str]) -> None:
 
 
 def is_trusted(name: str) -> bool:
-    """Tell whether a name was typed, or stands in a file of the user's own."""
+    """Return whether a name was typed, or stands in a file of the user's own."""
     return name in _TYPED
 
 
@@ -138,7 +138,7 @@ def named_in(path: str | Path, *, is_record: bool = False) -> Iterator[None]:
 
 
 def is_name(text: object) -> bool:
-    """Tell whether a text is meant as the name of an object.
+    """Return whether a text is meant as the name of an object.
 
     >>> is_name("my_policies:Greedy"), is_name("greedy")
     (True, False)
@@ -147,7 +147,7 @@ def is_name(text: object) -> bool:
 
 
 def leads_somewhere(name: str) -> bool:
-    """Tell whether a name has a source; where it has not, it may be meant otherwise.
+    """Return whether a name has a source; where it has not, it may be meant otherwise.
 
     >>> leads_somewhere("turbo:3"), leads_somewhere("json:loads")
     (False, True)
@@ -159,7 +159,7 @@ def leads_somewhere(name: str) -> bool:
 
 
 def leads_back(name: str, group: str) -> bool:
-    """Tell whether a name may be recorded of an object: its author offers it."""
+    """Return whether a name may be recorded of an object: its author offers it."""
     try:
         _refuse_unoffered(find(name, "."), group, ".")
     except ConfigError:
@@ -355,7 +355,7 @@ def _public(module: ModuleType) -> list[str]:
 
 
 class _Read(SourceFileLoader):
-    """Runs the bytes that were hashed, whatever lies in the file or in its cache by now."""
+    """Runs the bytes that were hashed, whatever is in the file or in its cache by now."""
 
     def __init__(self, name: str, source: Source) -> None:
         super().__init__(name, str(source.path))

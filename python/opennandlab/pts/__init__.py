@@ -119,7 +119,7 @@ def run(  # noqa: PLR0913 (options, by name)
         changes: Keys of a simulated device, by dotted path.
         output: Directory for document and journal; None keeps nothing on disk.
         resume: Go on with the run that was cut in `output`.
-        consent: What may be lost on a real target: nothing, unless it says so.
+        consent: What may be lost on a real target: nothing, unless it states this.
         progress: Called before, during and after each step.
         **settings: Fields of `Settings` (`profile`, `time_base`, `seed`, `queue_depth` …), and
             options of this test.

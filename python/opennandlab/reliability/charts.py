@@ -25,7 +25,7 @@ UNITS = {"pe_cycles": "P/E", "retention_h": "h", "temperature_c": "°C", "reads"
 # of `page_table` lie on the curve of `kim`, or between its ends.
 PAGE_MODELS = ("weibull", "kim", "tlc")
 RBER_AXIS = Axis("raw bit error rate (RBER)", "log")
-# More lines than these cannot be told apart.
+# More lines than these cannot be distinguished.
 LINES_MAX = 12
 # Bands around more lines than these hide them.
 BANDS_MAX = 6

@@ -4,7 +4,7 @@
 writes, untimed ─► a host works, timed ─► cut ─► mount ─► judge ─► writes, untimed ─► …
                    up to 127 requests     seeded  from the flash alone
 ```
-Patterns and moments of `power run` take turns. Left out are trims, since units that are not there
+Patterns and moments of `power run` take turns. Left out are trims, since units that do not exist
 at the end would not be read back, and the hot pattern, which lowers the write amplification that is
 to be compared with that of a drive without cuts. Behind each cut the whole drive is read and held
 against the log of the host; what it held before has to be as it was.

@@ -13,7 +13,7 @@ The drive may be scaled down: dies are alike and so are blocks, so fewer of them
 wear, error rates and shares, in less time. Its write amplification is lower, so that of the whole
 drive is measured apart (`amplification`), and the writes of the host are those that wear the whole
 drive as much; bytes are scaled up again. Only the number of pages read back is smaller, which
-`passes` makes up for: every pass draws again, as if it read another drive.
+`passes` compensates for: every pass draws again, as if it read another drive.
 
 With `cuts` the drive is cut from power between stretches of writing: see `drive_cuts`.
 

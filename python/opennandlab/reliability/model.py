@@ -342,7 +342,7 @@ class Model:
             kind = self.parameters["kind"]
             message = f"`{kind}` has no threshold-voltage states; accepted: states"
             raise ConfigError("reliability.kind", message)
-        accepted = ", ".join(names) or "none: this model does not tell page types apart"
+        accepted = ", ".join(names) or "none: this model does not distinguish page types"
         raise ConfigError("page_type", f"`{page_type}` is unknown; accepted: {accepted}")
 
 

@@ -89,7 +89,7 @@ class Recorded:
 
         Raises:
             ConfigError: for a trace without writes.
-            TraceError: for a file that is none, or another one.
+            TraceError: for an invalid file, or another one.
         """
         options = load_replay(REPLAYED, device)
         records = _core.Trace(path, options.core, available_beside(device))

@@ -49,7 +49,7 @@ def draw(
             it, and without a name, the first figure. None for a report.
 
     Raises:
-        ConfigError: for a name that no figure has, and for a size of a page that is none.
+        ConfigError: for a name that no figure has, and for an invalid page size.
         OutputError: when the file cannot be written, and why.
     """
     if paper is not None and path is None:

@@ -42,7 +42,7 @@ def check_ending(path: Path, option: str = "cannot write") -> str:
     if ending == ".htm" or (is_there(path) and not path.is_file()):
         return ".html"
     if ending not in ENDINGS:
-        raise OutputError(f"{option} {path}: accepted endings: {', '.join(ENDINGS)}")
+        raise OutputError(f"{option} {path}: accepted file extensions: {', '.join(ENDINGS)}")
     return ending
 
 

@@ -113,8 +113,8 @@ def choose(
     facets = asked.get("facets") or (free.pop(0) if free else None)
     if free:
         raise ConfigError(
-            "plot", f"{', '.join(free)} would be mixed up in it; accepted: x, lines and facets, "
-            "and --where for the rest"
+            "plot", f"{', '.join(free)} would be mixed in one plot; accepted: each as x, lines or "
+f"facets, or fixed by --where"
         )  # fmt: skip
     return Wanted(x, y, lines, facets, theory if y == metric and theory in names else None)
 
@@ -329,7 +329,7 @@ def _between(low: float, high: float, scale: Scale, count: int) -> list[float]:
 def _x_axis(groups: Sequence[Group], key: str, places: Sequence[Scalar]) -> tuple[str, float, bool]:
     """Return the name of the axis, its factor, and whether it is logarithmic however short it is.
 
-    The points of a channel are raw bit error rates, or of `awgn` decibels: no capacity lies below
+    The points of a channel are raw bit error rates, or of `awgn` decibels: no capacity is below
     half a decibel where codes have a rate above 0.6.
     """
     if key != "x" or not any("fer" in group.means for group in groups):

@@ -2,7 +2,8 @@
 
 Neighbours along the axis are drawn as one point at their mean, and its bar goes from the least to
 the greatest value (or end of an interval) among them: no extreme is hidden. Lines beyond the first
-ones are left out, since nobody tells so many apart. What was done is said below the figure.
+ones are left out, since a reader cannot distinguish so many. A note below the figure states what
+was done.
 """
 
 from __future__ import annotations

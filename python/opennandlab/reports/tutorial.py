@@ -56,7 +56,7 @@ def check_ending(path: Path) -> str:
     """
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise OutputError(f"--plot {path}: accepted endings: {', '.join(ENDINGS)}")
+        raise OutputError(f"--plot {path}: accepted file extensions: {', '.join(ENDINGS)}")
     return ending
 
 

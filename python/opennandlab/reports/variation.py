@@ -32,7 +32,7 @@ def note(device: Mapping[str, Any] | None) -> str:
 
 
 def varies(device: Mapping[str, Any]) -> bool:
-    """Tell whether a resolved device has a source of variation in its times.
+    """Return whether a resolved device has a source of variation in its times.
 
     >>> varies({"host": {"jitter": {"kind": "lognormal", "sigma": 0.3}}})
     True

@@ -1,7 +1,7 @@
 """Versions of the model: what each changed, and which numbers of two documents differ by it.
 
 Numbers are comparable only within one version of the model. Documents of two versions are compared
-nevertheless, since that is how one sees what a version changed; then the comparison says so.
+nevertheless, since that is how one sees what a version changed; then the comparison states this.
 `CHANGES` has one row for each version; CHANGELOG.md has the whole text.
 """
 
@@ -49,7 +49,7 @@ def difference(
     *,
     same_settings: bool,
 ) -> ModelDifference | None:
-    """Say what lies between the versions of two documents of a comparison.
+    """Say what is between the versions of two documents of a comparison.
 
     Args:
         versions: Versions of all documents; None where one does not tell.

@@ -246,7 +246,7 @@ def _check_device(device: str, file: Path) -> None:
 
 
 def _has_file_system(device: str) -> bool:
-    """Tell whether a drive that was saved holds a file system already, which is then kept."""
+    """Return whether a drive that was saved holds a file system already, which is then kept."""
     try:
         return bool(_run("blkid", "--probe", "--output", "value", "--match-tag", "TYPE", device))
     except OutputError:  # its way to say that there is none
@@ -267,7 +267,7 @@ def _start(*command: str) -> int:
 
 
 def _has_ended(pid: int) -> bool:
-    """Tell whether a process that we started has ended; not ours never has."""
+    """Return whether a process that we started has ended; not ours never has."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:

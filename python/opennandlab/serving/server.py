@@ -306,7 +306,7 @@ class Served:
         run = {name: status.pop(name) for name in OF_THE_RUN}
         drive = status["drive"]
         names = ("media_errors", "media_errors_by_cause", "silent_errors", "faults_struck")
-        # The audit, which gives the contradiction, looks at these counters too.
+        # The audit, which gives the contradiction, examines these counters too.
         del drive["unaccounted"]
         checks = {"contradiction": contradiction, **{name: drive.pop(name) for name in names}}
         is_explained = checks["faults_struck"] > 0

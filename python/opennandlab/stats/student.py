@@ -41,7 +41,7 @@ def within(t: float, degrees: int) -> float:
 
 @lru_cache(maxsize=1024)
 def quantile(share: float, degrees: int) -> float:
-    """Return t such that a share of the distribution lies between -t and t.
+    """Return t such that a share of the distribution is between -t and t.
 
     Args:
         share: Above 0, below 1; 0.95 for a 95 % interval.

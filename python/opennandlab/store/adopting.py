@@ -116,7 +116,7 @@ def _entry(path: Path, draft: Draft, keys: Sequence[str]) -> Entry:
 
 
 def _setting(path: Path, settings: JsonObject, key: str) -> Scalar:
-    """Return a value of the settings; keys of the device need not say so.
+    """Return a value of the settings; keys of the device need not state this.
 
     Raises:
         StoreError: where there is none.

@@ -82,7 +82,7 @@ class Condition:
             )
 
     def holds(self, found: Scalar) -> bool:
-        """Tell whether it holds for a value; unlike kinds are unequal, and in no order.
+        """Return whether it holds for a value; unlike kinds are unequal, and in no order.
 
         >>> Condition.parse("x<2").holds(1.5), Condition.parse("x!=2").holds("a")
         (True, True)

@@ -104,7 +104,7 @@ class Database:
         is_there = files.is_there(file)
         if file.is_symlink() and not (is_there and file.stat().st_size):
             # A store of somebody else would make a file wherever that leads.
-            raise StoreError(f"{file}: a link to nothing; accepted: a store of runs")
+            raise StoreError(f"{file}: a broken link; accepted: a store of runs")
         if not is_there and not create:
             raise StoreError(f"no store of runs in {file.parent}: nothing was kept there yet")
         if not is_there:

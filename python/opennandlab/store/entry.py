@@ -1,4 +1,4 @@
-"""One finished point: what a store keeps, and the key that says which point it is.
+"""One finished point: what a store keeps, and the key that states which point it is.
 
 A *point* is a verb, its resolved settings and a seed. The key is the SHA-256 of these and of the
 version of the model, so one point has one key wherever it was run. `coordinates` say what was

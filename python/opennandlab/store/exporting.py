@@ -32,11 +32,11 @@ def export(store: Store, path: Path, where: Sequence[str] = (), *, documents: bo
 
     Raises:
         OutputError: for another ending, and when the file cannot be written.
-        StoreError: for a condition that is none, and for a point that is damaged.
+        StoreError: for an invalid condition, and for a point that is damaged.
     """
     form = path.suffix.lower()
     if form not in FORMS:
-        raise OutputError(f"cannot write {path}: accepted endings: {', '.join(FORMS)}")
+        raise OutputError(f"cannot write {path}: accepted file extensions: {', '.join(FORMS)}")
     if documents and form != ".jsonl":
         raise OutputError(f"cannot write {path}: documents go into .jsonl only")
     if form != ".jsonl":
@@ -57,7 +57,7 @@ def write_rows(rows: Rows, path: Path) -> None:
     """
     form = path.suffix.lower()
     if form not in TABLES:
-        raise OutputError(f"cannot write {path}: accepted endings: {', '.join(TABLES)}")
+        raise OutputError(f"cannot write {path}: accepted file extensions: {', '.join(TABLES)}")
     TABLES[form](rows, path)
 
 

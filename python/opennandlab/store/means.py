@@ -1,7 +1,7 @@
 """Means over seeds: one row for each setting, with the interval in which the mean of all seeds is.
 
 Only points that differ in nothing but the seed are averaged. Where others would share a row, the
-columns that tell them apart are added, and said: another coordinate, the version of the program or
+columns that distinguish them are added, and said: another coordinate, the version of the program or
 of the model, the sweep they came from, or else the hash of their settings.
 """
 
@@ -48,7 +48,7 @@ class Means:
     """A table of means.
 
     Args:
-        by: Columns that tell the rows apart.
+        by: Columns that distinguish the rows.
         added: Those of them that nobody asked for, without which unlike points would be averaged.
         metrics: Names of the metrics.
         groups: The rows, in the order of their values.
@@ -106,7 +106,7 @@ def means(query: Query, metrics: Sequence[str], by: Sequence[str]) -> Means:
     """Return the means of metrics over the seeds of each setting.
 
     Raises:
-        StoreError: for a name that no point has, and for a condition that is none.
+        StoreError: for a name that no point has, and for an invalid condition.
     """
     wanted = list(dict.fromkeys(map(query.named, metrics)))
     asked = list(dict.fromkeys(map(query.named, by)))
@@ -152,12 +152,12 @@ def _added(
 
 
 def _is_mixed(points: Sequence[Mapping[str, Scalar]]) -> bool:
-    """Tell whether points differ in more than the seed."""
+    """Return whether points differ in more than the seed."""
     return len(_grouped(points, IDENTITY)) > 1
 
 
 def _tells_apart(points: Sequence[Mapping[str, Scalar]], name: str) -> bool:
-    """Tell whether points have unlike values of a name."""
+    """Return whether points have unlike values of a name."""
     return len({kept_apart(point[name]) for point in points}) > 1
 
 

@@ -61,7 +61,7 @@ def database(place: Path) -> Path:
 
 
 def is_network(folder: Path) -> bool:
-    """Tell whether a folder is on a file system of another machine, as far as the system says."""
+    """Return whether a folder is on a file system of another machine, as far as the system says."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -70,7 +70,7 @@ def is_network(folder: Path) -> bool:
 
 
 def kind_of_disk(folder: str, mounts: str, kinds: re.Pattern[str]) -> bool:
-    r"""Tell whether the file system that holds a folder is of one of these kinds.
+    r"""Return whether the file system that holds a folder is of one of these kinds.
 
     >>> mounts = "/dev/sda1 / ext4 rw 0 0\nsrv:/x /home\\040x nfs4 rw 0 0\n"
     >>> kind_of_disk("/home x/me", mounts, NETWORK), kind_of_disk("/home", mounts, NETWORK)

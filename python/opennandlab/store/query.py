@@ -2,7 +2,7 @@
 
 What all points share is read first: coordinates, which the seeds of a point have in common, and the
 names of metrics. Then the points are passed through once: conditions on columns are SQL, one on a
-coordinate was looked at once for all seeds, one on a metric is one number at a known place. Only of
+coordinate was examined once for all seeds, one on a metric is one number at a known place. Only of
 those that are left, and within the limit, the values are read.
 """
 
@@ -117,7 +117,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Source:
-    """Which points are looked at.
+    """Which points are examined.
 
     Args:
         points: What stands after `FROM`.

@@ -238,7 +238,7 @@ class Store:
         One at a time: all of them may be more than the memory.
 
         Raises:
-            StoreError: for a condition that is none, and for a point that is damaged.
+            StoreError: for an invalid condition, and for a point that is damaged.
         """
         for key in self.keys(where):
             with self._database.reading() as connection:
@@ -250,7 +250,7 @@ class Store:
         """Return the keys of the points that conditions hold for, the newest first.
 
         Raises:
-            StoreError: for a condition that is none.
+            StoreError: for an invalid condition.
         """
         with self._database.reading() as connection:
             return Query(connection, self._database.damaged, where).keys()
@@ -277,7 +277,7 @@ class Store:
             first: How many are skipped before the first row.
 
         Raises:
-            StoreError: for a condition that is none, and for a name that no point has.
+            StoreError: for an invalid condition, and for a name that no point has.
         """
         with self._database.reading() as connection:
             query = Query(connection, self._database.damaged, where)
@@ -290,7 +290,7 @@ class Store:
             where: Conditions; with `sweep=NAME` the coordinates are those that points have in it.
 
         Raises:
-            StoreError: for a condition that is none.
+            StoreError: for an invalid condition.
         """
         with self._database.reading() as connection:
             query = Query(connection, self._database.damaged, where)
@@ -367,7 +367,7 @@ class Store:
             where: Conditions that the points hold.
 
         Raises:
-            StoreError: for a condition that is none, and for a name that no point has.
+            StoreError: for an invalid condition, and for a name that no point has.
         """
         with self._database.reading() as connection:
             return means(Query(connection, self._database.damaged, where), metrics, by)

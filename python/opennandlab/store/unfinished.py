@@ -4,7 +4,7 @@
 runs.db            points that are there
 unfinished/KEY/    one in progress: journal and checkpoint of a standard test, counts of a code
 ```
-What lies in such a folder is the business of the verb that wrote it. Whoever runs the point holds a
+What is in such a folder is the business of the verb that wrote it. Whoever runs the point holds a
 lock on the folder, so two processes never go on with one; the second runs it from the start. When
 the store has the point, or its error, the folder is removed.
 """

@@ -80,9 +80,9 @@ class Writer:
 def unlike(key: str, ours: object, theirs: object) -> StoreError:
     """Return the error for two documents of one point."""
     return StoreError(
-        f"the point {key[:12]}… is there with the digest {str(ours)[:12]}… and comes with "
-        f"{str(theirs)[:12]}…: the run is not deterministic, or the program changed without a new "
-        "version of the model; nothing was added (`runs rm` removes the one that is there)"
+        f"the point {key[:12]}… is stored with the digest {str(ours)[:12]}… and was added "
+        f"with {str(theirs)[:12]}…: the run is not deterministic, or the program changed without "
+        "a new version of the model; nothing was added (`runs rm` removes the stored one)"
     )
 
 

@@ -306,8 +306,8 @@ class _Loop:
         self._course.add(Batch(rows[:, 0], nowhere, rows[:, 1]), rows[:, 2], rows[:, 3])
         if self._at_once > STANDSTILL:
             raise TargetError(
-                f"{self._array.name}: no time passes: these places were never written; write "
-                "the range first"
+                f"{self._array.name}: reads of places that were never written take no time; write "
+                f"the range first"
             )
 
     def _make(self, now_ns: int) -> None:

@@ -72,7 +72,7 @@ class Skew:
             `static` (the share `value` of the places is never used, the others are equally likely).
         value: The exponent, above 0, at most 10; or the share, above 0, below 1.
         shuffle: Whether popular places are spread over the range; if not they are the first.
-        seed: Decides where they lie: stimuli with one seed have the same.
+        seed: Decides where they is: stimuli with one seed have the same.
         ranks_per_place: Neighbouring ranks of `zipf` that share a place: the law of a larger
             range.
     """
@@ -381,7 +381,7 @@ class Target(ABC):
     shrink: int = 1
     # Whether the drive itself has logs that can be read.
     has_logs: bool = False
-    # Called while a purge waits for a drive that says how far it is.
+    # Called while a purge waits for a drive that states how far it is.
     purge_watch: Watcher | None = None
 
     @abstractmethod

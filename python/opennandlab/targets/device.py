@@ -199,14 +199,16 @@ class DeviceTarget(FioTarget):
         try:
             self._held = self.probe.hold(self.block.node)
         except OSError as error:
-            raise TargetError(f"{self.path}: cannot be held: {error.strerror or error}") from error
+            raise TargetError(
+                f"{self.path}: cannot be opened exclusively: {error.strerror or error}"
+            ) from error
         if self.probe.kernel_name(self._held) != self.block.name:
             raise TargetError(f"{self.path}: this is no longer the device that was checked")
 
     @property
     def _handle(self) -> int:
         if self._held is None:
-            raise TargetError(f"{self.path}: it is not held")
+            raise TargetError(f"{self.path}: it is not opened exclusively")
         return self._held
 
     def _release(self) -> None:

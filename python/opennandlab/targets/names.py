@@ -71,7 +71,7 @@ def link_to(folder: Path, name: str, path: str) -> Path:
 
 
 def same_file(one: os.stat_result, other: os.stat_result) -> bool:
-    """Tell whether two files are one: the same device, or the same inode of a file system."""
+    """Return whether two files are one: the same device, or the same inode of a file system."""
     if stat.S_ISBLK(one.st_mode) and stat.S_ISBLK(other.st_mode):
         return one.st_rdev == other.st_rdev
     return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)

@@ -168,7 +168,7 @@ def file_parts(text: str) -> tuple[Path, int | None]:
     """Return path and size of `file:PATH?size=1GiB`; None without a size.
 
     Raises:
-        ConfigError: for a size that is none, and for other parameters.
+        ConfigError: for an invalid size, and for other parameters.
 
     >>> file_parts("file:big.img?size=1GiB")
     (PosixPath('big.img'), 1073741824)

@@ -5,7 +5,7 @@
     discard of the whole range
     zeros over the whole range                                 <- no purge, and reported so
 
-A way is offered only when its tool is installed and the drive says that it can. The first that
+A way is offered only when its tool is installed and the drive states that it can. The first that
 succeeds is used; one that fails is reported and the next is tried, but nothing is tried after a
 sanitize that failed or does not end: the drive refuses all else then. NVMe format and sanitize may
 reach beyond the namespace: they are offered only when the controller has no other one.
@@ -80,7 +80,7 @@ class Way(ABC):
         """Purge.
 
         Args:
-            watch: Called while it waits for the drive, where that says how far it is.
+            watch: Called while it waits for the drive, where that states how far it is.
 
         Raises:
             PurgeError: when the drive or the tool refuses.
@@ -298,7 +298,7 @@ def _nvme_ways(block: Block, probe: Probe) -> list[Way]:
 
 
 def _keeps_format(controller: dict[str, Any], block: Block, probe: Probe) -> bool:
-    """Tell whether a format leaves the size of sectors.
+    """Return whether a format leaves the size of sectors.
 
     Where a drive formats all namespaces at once, nvme-cli asks for the first LBA format, not for
     the one in use.

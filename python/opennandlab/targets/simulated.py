@@ -435,7 +435,7 @@ class SimulatedTarget(Target):
         return programmed
 
     def audit(self) -> None:
-        """Check that all tables of the drive agree; it looks at every page.
+        """Check that all tables of the drive agree; it examines every page.
 
         Raises:
             TargetError: with the first contradiction, which is a bug of the simulator.

@@ -87,7 +87,7 @@ def use_by_writers(found: os.stat_result, probe: Probe) -> list[str]:
 
 
 def _writes(pid: str, found: os.stat_result, probe: Probe) -> bool:
-    """Tell whether a process holds a file or device open for writing."""
+    """Return whether a process holds a file or device open for writing."""
     for handle in probe.names(f"/proc/{pid}/fd"):
         place = f"/proc/{pid}/fd/{handle}"
         # Pipes, sockets and the like are none; a file on a server that is gone is not asked for.

@@ -51,7 +51,7 @@ def require_count(name: str, value: SupportsIndex, minimum: int, maximum: int | 
         The count as a Python int.
 
     Raises:
-        ValueError: when it is not an integer or lies outside.
+        ValueError: when it is not an integer or is outside.
     """
     limit = "" if maximum is None else f" and at most {maximum}"
     message = f"{name} is {value!r}; accepted: an integer of at least {minimum}{limit}"

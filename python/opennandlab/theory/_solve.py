@@ -1,6 +1,6 @@
 """Root and minimum by bracketing, and the stationary distribution of a map by mixing.
 
-Invariant: a root or minimum lies inside the bracket that the caller proved, so every formula built
+Invariant: a root or minimum is inside the bracket that the caller proved, so every formula built
 on these has one answer for every legal input; no tuning, no starting guess. A stationary
 distribution is reached by plain steps if need be; mixing only makes it sooner.
 

@@ -1,6 +1,6 @@
 """What a drive does when nobody asks: refresh by age, patrol reads, and how long decoding takes.
 
-A drive that lies idle writes all its data once per age limit. A page that the host rewrites now and
+A drive that is idle writes all its data once per age limit. A page that the host rewrites now and
 then is refreshed only if it survives so long: each copy of it lives until it is overwritten, after
 an exponential time, or until the limit, whichever is first. Patrol reads come at even times, so
 what a host read meets of them follows from the mean of a fixed service time. The iterations of an

@@ -416,7 +416,7 @@ class DieCountRow:
         return rms(self.capped_mb_s[link])
 
     def is_capped(self, link: str, mix_index: int) -> bool:
-        """Tell whether a link holds a mix back.
+        """Return whether a link holds a mix back.
 
         Args:
             link: a key of `LINK_MB_S`.

@@ -11,7 +11,7 @@ thousandth from some hundred entries on.
 
 Sources: H. Che, Y. Tung, Z. Wang, "Hierarchical web caching systems: modeling, design and
 experimental results", IEEE JSAC 20(7), 2002; C. Fricker, P. Robert, J. Roberts, "A versatile and
-accurate approximation for LRU cache performance", ITC 24, 2012, which says why it is so good.
+accurate approximation for LRU cache performance", ITC 24, 2012, which states why it is so good.
 """
 
 from __future__ import annotations

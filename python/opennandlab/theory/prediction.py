@@ -144,7 +144,7 @@ def closed_form_waf(
 
 
 def has_lost_blocks(device: Mapping[str, Any], metrics: Metrics | None) -> bool:
-    """Tell whether blocks were retired, so that less is spare than a formula was given.
+    """Return whether blocks were retired, so that less is spare than a formula was given.
 
     Args:
         device: The resolved device.
@@ -300,13 +300,13 @@ def collects(device: Mapping[str, Any]) -> bool:
 
 
 def has_write_buffer(device: Mapping[str, Any]) -> bool:
-    """Tell whether writes of a resolved device are answered from a memory, volatile or not."""
+    """Return whether writes of a resolved device are answered from a memory, volatile or not."""
     cache = (device.get("host") or {}).get("write_cache") or {}
     return bool(device["ftl"].get("write_buffer_pages") or cache.get("enabled"))
 
 
 def _fits(parameters: Mapping[str, Any], effective: Mapping[str, Any]) -> bool:
-    """Tell whether a cached map is in memory as a whole, so that none of it is ever written."""
+    """Return whether a cached map is in memory as a whole, so that none of it is ever written."""
     return int(parameters["cache_bytes"]) >= MAP_ENTRY_BYTES * int(effective["logical_pages"])
 
 
@@ -366,7 +366,7 @@ def _logged_waf(device: Mapping[str, Any], effective: Mapping[str, Any]) -> floa
 
 
 def fills(workload: Mapping[str, Any]) -> bool:
-    """Tell whether the preconditioning of a workload writes the whole space."""
+    """Return whether the preconditioning of a workload writes the whole space."""
     return any(_kind(step)[0] == "sequential_fill" for step in workload.get("precondition", ()))
 
 
@@ -387,7 +387,7 @@ def _frontiers(
 
 
 def _has_write_back(device: Mapping[str, Any]) -> bool:
-    """Tell whether a write cache of the host interface absorbs rewrites."""
+    """Return whether a write cache of the host interface absorbs rewrites."""
     cache = (device.get("host") or {}).get("write_cache") or {}
     return bool(cache.get("enabled", True) and cache.get("mode") == "write_back")
 
@@ -398,7 +398,7 @@ def _unit_bytes(effective: Mapping[str, Any]) -> int:
 
 
 def _is_whole_pages(workload: Mapping[str, Any], page_bytes: int) -> bool:
-    """Tell whether every request covers whole pages, so that none is programmed for a part."""
+    """Return whether every request covers whole pages, so that none is programmed for a part."""
     sizes = workload.get("block_size_bytes", page_bytes)
     steps = [sizes] if isinstance(sizes, int) else [int(size) for size in sizes]
     align = workload.get("align_bytes")

@@ -193,7 +193,7 @@ def d_choices(pages_per_block: int, spare_factor: float, choices: float) -> floa
     `1 - F_i^d = g i (F_i - F_(i+1))`, `F_(b+1) = 0`, `g = (b - sum F_i^d) / (b rho)`. Summed over
     i the equations say `sum F_i = b rho`, so for a trial g they are solved from i = b downwards,
     each a monotone equation of one unknown, and g is the root of that sum. Works in `1 - F_i`,
-    because for many choices all the action lies at F_i close to 1.
+    because for many choices all the action is at F_i close to 1.
 
     Args:
         pages_per_block: b, a count.

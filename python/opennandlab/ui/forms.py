@@ -126,7 +126,7 @@ def form(device: str | None, workload: str | None, own: Sequence[Field] = ()) ->
         own: Further fields of the verb, which come first.
 
     Raises:
-        ConfigError: for a name that is none.
+        ConfigError: for an invalid name.
     """
     found = [] if device is None else [*_of_device(load_device(device))]
     found += [] if workload is None else [*_of_workload(read_workload(workload))]
@@ -222,7 +222,7 @@ def _choices(node: Schema, whole: Schema) -> Iterator[Choice]:
 
 
 def _is_closed(node: Schema, whole: Schema) -> bool:
-    """Tell whether a value is one of some words, and nothing else."""
+    """Return whether a value is one of some words, and nothing else."""
     return all(
         "const" in one or "enum" in one or one.get("type") == "null"
         for one in variants(node, whole)

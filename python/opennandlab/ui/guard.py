@@ -83,7 +83,7 @@ class Door:
         return f"http://{shown}:{self.port}/{entry}"
 
     def knows(self, host: str) -> bool:
-        """Tell whether a `Host` names this server.
+        """Return whether a `Host` names this server.
 
         >>> door = Door("127.0.0.1", 8765)
         >>> door.knows("localhost:8765"), door.knows("evil.example:8765"), door.knows("localhost")
@@ -105,11 +105,11 @@ class Door:
         return _is_address(name) or name == socket.gethostname().lower()
 
     def is_own(self, origin: str, host: str) -> bool:
-        """Tell whether an `Origin` is that of our pages, under the name they were asked by."""
+        """Return whether an `Origin` is that of our pages, under the name they were asked by."""
         return origin == f"http://{host}" and self.knows(host)
 
     def admits(self, token: str) -> bool:
-        """Tell whether a token is the right one."""
+        """Return whether a token is the right one."""
         return self.token is not None and same(token, self.token)
 
     def with_session(self, response: Response) -> Response:
@@ -118,7 +118,7 @@ class Door:
         return response
 
     def has_session(self, cookies: str) -> bool:
-        """Tell whether a `Cookie` header holds the cookie that replaces the token."""
+        """Return whether a `Cookie` header holds the cookie that replaces the token."""
         try:
             found = SimpleCookie(cookies).get(self.cookie)
         except CookieError:
@@ -132,7 +132,7 @@ def same(one: str, other: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address reaches this machine alone.
+    """Return whether an address reaches this machine alone.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)

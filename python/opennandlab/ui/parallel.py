@@ -93,7 +93,7 @@ def parallel(store: Store, where: Sequence[str], metric: str) -> Parallel | None
         metric: The number that lines end at and are coloured by.
 
     Raises:
-        StoreError: for a condition that is none, and for a name that no point has.
+        StoreError: for an invalid condition, and for a name that no point has.
     """
     known = store.names(where).coordinates
     columns = [*known, metric]

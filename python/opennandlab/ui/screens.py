@@ -60,7 +60,7 @@ PLACES = ("device", "workload")
 # Parts of settings that have a name for people.
 NAMED = ("device", "workload", "options")
 COMPARED_MAX = 40
-# Sweeps of other processes that are looked at for whether they run, the newest first.
+# Sweeps of other processes that are examined for whether they run, the newest first.
 OTHERS_MAX = 20
 # Points below the runs in progress.
 NEWEST_MAX = 10
@@ -259,7 +259,7 @@ def _without_notes(report: Report) -> Report:
 
 
 def checks_of(entry: Entry) -> tuple[bool, bool]:
-    """Tell whether a point can be verified and run again here: not what reads files or code."""
+    """Return whether a point can be verified and run again here: not what reads files or code."""
     document = entry.document or {}
     is_ours = entry.verb in VERBS and PATHS not in entry.settings and is_plain(entry.settings)
     if entry.verb == "ecc.curve":
@@ -418,7 +418,7 @@ def new(query: Any, folder: Folder) -> dict[str, Any]:  # noqa: ANN401 (a multi-
 
 
 def _title(path: Path) -> str:
-    """Return the first comment of a preset: by rule it says what it is."""
+    """Return the first comment of a preset: by rule it states what it is."""
     with path.open(encoding="utf-8") as lines:
         first = lines.readline().strip()
     return first.removeprefix("#").strip() if first.startswith("#") else ""
@@ -463,7 +463,7 @@ def can_go_on(definition: Mapping[str, Any], folder: Folder) -> bool:
 
 
 def is_plain(settings: Mapping[str, Any]) -> bool:
-    """Tell whether settings name no file and no code of the user's own.
+    """Return whether settings name no file and no code of the user's own.
 
     This is for what a page offers: whatever it says, a worker allows no code.
     """

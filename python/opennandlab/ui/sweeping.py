@@ -205,7 +205,7 @@ def screen(store: Store, name: str, asked: Mapping[str, str], job: Job | None) -
 
 
 class Board:
-    """A sweep that is looked at again and again: only points that are new since are read.
+    """A sweep that is examined again and again: only points that are new since are read.
 
     Args:
         name: Name of the sweep.

@@ -107,7 +107,7 @@ def _check(request: dict[str, Any]) -> None:
 
 
 def _verified(entry: Entry, watch: SliceWatcher) -> tuple[bool, str]:
-    """Tell whether a second run of a document is identical, and in words."""
+    """Return whether a second run of a document is identical, and in words."""
     from opennandlab.core.verification import verify
 
     with tempfile.TemporaryDirectory() as folder:

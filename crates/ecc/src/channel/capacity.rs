@@ -7,7 +7,7 @@
 use super::ChannelError;
 use crate::cell::{q, CellError, TwoStates, READS_WITH_BEST_THRESHOLDS};
 
-/// How a cell is looked at.
+/// How a cell is examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensing {
     /// This number of reads, at the best thresholds.

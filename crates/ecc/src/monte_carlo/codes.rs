@@ -1,4 +1,4 @@
-//! The codecs of this crate as the machinery wants them.
+//! The codecs of this crate in the form that the simulation needs.
 
 use super::{HardCode, HardDecoder, SoftCode, SoftDecoder};
 use crate::bch::{BchCode, BchDecoder};

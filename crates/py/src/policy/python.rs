@@ -1,6 +1,6 @@
 //! Policies that the interpreter runs.
 //!
-//! The arrays of a pool are made once, by Python, and live as long as anybody there looks at them;
+//! The arrays of a pool are made once, by Python, and live as long as anybody there examines them;
 //! before each call they are brought up to date. So nothing is allocated for a call, and Python
 //! holds no pointer into a drive.
 

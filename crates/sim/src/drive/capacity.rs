@@ -43,7 +43,7 @@ impl DeviceConfig {
         }
     }
 
-    /// Blocks of each die that are cache for good.
+    /// Blocks of each die that are cache permanently.
     fn cache_blocks_per_die(&self) -> u32 {
         self.slc_blocks().fixed
     }

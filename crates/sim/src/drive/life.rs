@@ -42,7 +42,7 @@ pub(crate) struct Unfinished {
     pub(crate) left: Option<Vec<BlockId>>,
 }
 
-/// The last purge with a mark that came to its end.
+/// The last purge with a mark that completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Purged {

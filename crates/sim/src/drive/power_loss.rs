@@ -284,7 +284,7 @@ impl PowerLossConfig {
             check_amount("plp.charge_ms", charge_ms)?;
             check_amount("plp.energy_mj", energy_mj)?;
             if !(0.0..=1.0).contains(&aged) {
-                let message = format!("is {aged}, accepted is a share from 0 to 1");
+                let message = format!("is {aged}, accepted: a share from 0 to 1");
                 return Err(ConfigError::new("plp.aged", message));
             }
             check_amount("plp.program_mw", program_mw)?;
@@ -306,7 +306,7 @@ impl PowerLossConfig {
             ("half_erased_rber_factor", self.half_erased_rber_factor),
         ] {
             if !(1.0..=FACTOR_MAX).contains(&factor) {
-                let message = format!("is {factor}, accepted is 1 to {FACTOR_MAX}");
+                let message = format!("is {factor}, accepted: 1 to {FACTOR_MAX}");
                 return Err(ConfigError::new(key, message));
             }
         }

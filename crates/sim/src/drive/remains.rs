@@ -32,7 +32,7 @@ pub struct Remains {
 /// Inputs of a mount.
 #[derive(Clone, Debug, Default)]
 pub struct Mounting {
-    /// By logical page, the version of its last trim that was recorded for good; empty: none.
+    /// By logical page, the version of its last trim that was recorded permanently; empty: none.
     pub trims: Arc<Vec<u32>>,
     /// The checkpoint that covers the blocks opened before it: only the others are scanned page by
     /// page. `None`: all are scanned.

@@ -551,8 +551,8 @@ const OF_CUTS: &[Rule<DeviceConfig>] = &[
         let needed = it.geometry().die_count * (it.ftl.reserve_min() + 1);
         (reserve < needed).then(|| {
             format!(
-                "{} erased blocks in reserve are too few for a drive that is cut: a mount closes \
-                 the open blocks, and has to collect as well; accepted: {} or more",
+                "{} erased blocks in reserve are too few for a drive whose power is cut: a mount \
+                 closes the open blocks, and has to collect as well; accepted: {} or more",
                 reserve * members,
                 needed * members
             )

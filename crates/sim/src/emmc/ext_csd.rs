@@ -217,7 +217,7 @@ fields! {
 pub(super) const BYTES: usize = 512;
 
 /// Bits of `USER_WP` (JESD84-B51, 7.4, as those below): protect until power-off,
-/// protect for good, and whether the former is disabled.
+/// protect permanently, and whether the former is disabled.
 const US_PWR_WP_EN: u8 = 0x01;
 const US_PERM_WP_EN: u8 = 0x04;
 const US_PWR_WP_DIS: u8 = 0x08;

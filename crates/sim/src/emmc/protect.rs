@@ -59,7 +59,7 @@ impl Protection {
         }
     }
 
-    /// `BOOT_WP_STATUS`: two bits for each partition, 1 until the power goes, 2 for good.
+    /// `BOOT_WP_STATUS`: two bits for each partition, 1 until the power goes, 2 permanently.
     pub(super) fn boot_status(&self) -> u8 {
         let code = |kind: Option<Kind>| kind.map_or(0, |it| it as u8 - 1);
         code(self.boot[0]) | code(self.boot[1]) << 2

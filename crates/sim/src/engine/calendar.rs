@@ -188,7 +188,7 @@ impl Calendar {
         }
         let start = self.base as usize % SLOT_COUNT;
         let words = SLOT_COUNT / 64;
-        // The word of the base is looked at twice: its later slots first, its earlier ones last.
+        // The word of the base is examined twice: its later slots first, its earlier ones last.
         for step in 0..=words {
             let word = (start / 64 + step) % words;
             let mut bits = self.occupied[word];

@@ -3,7 +3,7 @@
 //! ```text
 //! block        2 erases wait     its contents two erases ago
 //! superblock   member 0: none waits, 4 pages programmed   its contents now: the 4 pages of member
-//!              member 1: 1 erase waits                    0; those of member 1 are of no use
+//!              member 1: 1 erase waits                    0; those of member 1 are useless
 //! ```
 //! An erase is carried out only when copies of all live data of the block are on the flash, so a
 //! superblock of which one member is erased has lost no data of the others.

@@ -23,7 +23,7 @@ use crate::units::Ns;
 
 /// Requests until a cut are fewer than this: twice the number between two cuts of a campaign.
 const REQUESTS_MAX: u64 = 128;
-/// Cuts after which all pages are judged, and the recovery compared with one that looks at all.
+/// Cuts after which all pages are judged, and the recovery compared with one that examines all.
 const AUDIT_EVERY: u32 = 10;
 
 /// A cut of a drive that ages.

@@ -19,7 +19,7 @@ use crate::units::Ns;
 /// Requests between two cuts, about.
 const REQUESTS_PER_CUT: u64 = 64;
 /// Cuts after which the tables of the firmware are checked, all pages are judged, not only those
-/// that may have changed, and the recovery is compared with one that looks at every page.
+/// that may have changed, and the recovery is compared with one that examines every page.
 const AUDIT_EVERY: u32 = 100;
 
 /// The drive and the cuts of a campaign.

@@ -10,7 +10,7 @@ use crate::units::Ns;
 /// The result of the trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SelfTest {
-    /// Faults that were put in.
+    /// Faults that were injected.
     pub injected: u64,
     /// Faults among them that were named, and no other fault with them.
     pub named: u64,

@@ -71,7 +71,7 @@ pub struct Tally {
     pub requests: u64,
     /// Logical pages that were read after a cut.
     pub pages_checked: u64,
-    /// Recoveries compared with one that looks at every page.
+    /// Recoveries compared with one that examines every page.
     pub audits: u64,
     /// By number of the guarantee, cuts with a fault of it.
     pub violations: BTreeMap<u8, u64>,

@@ -26,7 +26,7 @@ use super::fate::RungFate;
 use crate::config::ConfigError;
 use crate::rng::Rng;
 
-/// Range of the error rates that a decoder receives: LLRs of 0 and of infinity are of no use.
+/// Range of the error rates that a decoder receives: LLRs of 0 and of infinity are useless.
 pub(super) const RBER_TOLD: (f64, f64) = (1e-12, 0.49);
 
 /// The result of decoding a page.

@@ -39,7 +39,7 @@ pub struct ErrorFigures {
     pub rebuilt: u64,
     /// Data bits that were decoded bit by bit.
     pub decoded_bits: u64,
-    /// Codewords among them that were lost for good.
+    /// Codewords among them that were lost permanently.
     pub lost_codewords: u64,
     /// Pages that were read cell by cell, by page type; empty in drives without cells.
     pub cells: Vec<CellCounts>,

@@ -57,7 +57,7 @@ pub struct ReadTally {
     pub uncorrectable: [u64; SOURCE_COUNT],
     /// Pages that were decoded bit by bit.
     pub decoded_pages: u64,
-    /// Codewords among them that were lost for good.
+    /// Codewords among them that were lost permanently.
     pub lost_codewords: u64,
     /// Pages that were read cell by cell, by page type; empty in drives without cells.
     pub cells: Vec<CellCounts>,

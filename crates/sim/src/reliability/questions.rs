@@ -103,7 +103,7 @@ pub struct SoftReads {
 /// LLR table of a page type.
 ///
 /// # Errors
-/// [`ConfigError`] for page types, reads, offsets or levels that there are not.
+/// [`ConfigError`] for page types, reads, offsets or levels that does not exist.
 pub fn llr_table(
     model: &StateModel,
     stress: &Stress,

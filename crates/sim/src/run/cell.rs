@@ -2,7 +2,7 @@
 //! a run.
 //!
 //! A cell begins and ends with an idle drive. When its limit is reached, no further command is
-//! issued, and outstanding commands are carried out but not counted. Nothing here looks at every
+//! issued, and outstanding commands are carried out but not counted. Nothing here examines every
 //! page or every block: a cell of 200 commands on a large drive costs what 200 commands cost.
 //!
 //! Randomness follows from the state of the drive and the seed of the cell alone: victim policies

@@ -470,7 +470,7 @@ impl Measured<'_> {
             + (now.rejected_pages - then.rejected_pages)
             + self.drive.buffered_pages() as u64;
         let offered = now.page_writes - then.page_writes + self.start.buffered_pages;
-        // An interrupted run must answer at once; the audit looks at every page.
+        // An interrupted run must answer at once; the audit examines every page.
         let audit = if is_complete { self.drive.ftl.audit(&self.drive.media) } else { Ok(()) };
         let audited = if is_complete { "passed" } else { "not run: the result is partial" };
         let moved = self.drive.ftl.figures().counters().moves_agree(&self.start.ftl);

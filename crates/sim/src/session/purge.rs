@@ -57,7 +57,7 @@ impl Session {
         Some((it.order, [u64::from(it.all) - left, u64::from(it.all)]))
     }
 
-    /// The last purge with a mark that came to its end.
+    /// The last purge with a mark that completed.
     pub fn purged(&self) -> Option<Purged> {
         self.life.purged
     }

@@ -11,7 +11,7 @@
 //! timers of a die   the host comes and goes                      one event, see `collector`
 //! ```
 //! The order of all steps is the same as with events, and so are the results. If operations are
-//! watched, or if code other than a runner looks at the stage between two steps, no event is left
+//! watched, or if code other than a runner examines the stage between two steps, no event is left
 //! out.
 
 use super::backend::Backend;

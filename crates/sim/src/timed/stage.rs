@@ -88,7 +88,7 @@ impl TimedStage {
             self.host.path.throttle().take().map(|throttle| Throttle::at_start(throttle, now));
     }
 
-    /// Lets the stage leave out events: commands follow from its steps, and no code looks at it
+    /// Lets the stage leave out events: commands follow from its steps, and no code examines it
     /// between them. `comes_alone`: at most one command at a time.
     pub(crate) fn run_by_itself(&mut self, drive: &Drive, comes_alone: bool) {
         let clockwork = &mut self.clockwork;

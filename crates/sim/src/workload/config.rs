@@ -243,7 +243,7 @@ impl WorkloadConfig {
         }
     }
 
-    /// A key that is given, and that a host of zones has no use for.
+    /// A key that is given, and that a host of zones does not use.
     fn ignored_by_zones(&self) -> Option<&'static str> {
         let given = [
             ("flush_every", self.flush_every.is_some()),

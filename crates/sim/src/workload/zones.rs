@@ -18,7 +18,7 @@ pub(super) struct Asked<'a> {
     pub(super) is_closed_loop: bool,
     /// Whether the total is a number of requests.
     pub(super) counts_requests: bool,
-    /// A key that is given and that a host of zones has no use for.
+    /// A key that is given and that a host of zones does not use.
     pub(super) ignored: Option<&'static str>,
 }
 

@@ -52,7 +52,7 @@ class ForPrint(Options):
             option: What names that file.
 
         Raises:
-            ConfigError: for a size or a style that is none, for a style without a page, and for a
+            ConfigError: for an invalid size or style, for a style without a page, and for a
                 page without a file.
             OutputError: for a file that holds no page.
         """

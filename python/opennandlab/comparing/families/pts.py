@@ -1,6 +1,6 @@
 """Documents of the standard tests.
 
-Over-provisioning decides the speed of random writes more than anything else, so it is looked at
+Over-provisioning decides the speed of random writes more than anything else, so it is examined
 first; then everything in the header that the standard fixes. What differs is a reason not to
 compare; what only clouds the deltas is a warning.
 """
@@ -215,7 +215,7 @@ class StandardTests(Family):
         return version if isinstance(version, int) and not isinstance(version, bool) else None
 
     def is_same_run(self, one: Measured, other: Measured) -> bool:
-        """Tell whether drive, procedure and seed are equal."""
+        """Return whether drive, procedure and seed are equal."""
         drives = [each.header.target.device.config_sha256 for each in (one, other)]
         return (
             drives[0] is not None
@@ -304,7 +304,7 @@ def _order(path: str) -> int:
 
 
 def _is_main(path: str, table: str | None) -> bool:
-    """Tell whether a number is shown: a cell is where its table is, or where no table is."""
+    """Return whether a number is shown: a cell is where its table is, or where no table is."""
     return "[" not in path or table in {None, path.partition("[")[0]}
 
 

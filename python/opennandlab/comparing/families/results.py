@@ -227,7 +227,7 @@ class Results(Family):
         return document.content.model_version
 
     def is_same_run(self, one: Result, other: Result) -> bool:
-        """Tell whether device, workload and seed are equal."""
+        """Return whether device, workload and seed are equal."""
         found = [(it.content.device, it.content.workload, it.content.seed) for it in (one, other)]
         return found[0] == found[1]
 
@@ -257,7 +257,7 @@ def counted(values: Sequence[object], count_max: int = 4) -> str:
 
 
 def _is_shown(path: str, flat: dict[str, float | None]) -> bool:
-    """Tell whether a row is shown: a tail too thin to state is, wherever its mean is."""
+    """Return whether a row is shown: a tail too thin to state is, wherever its mean is."""
     return flat.get(re.sub(r"\.p\d+$", ".mean", path)) is not None
 
 
@@ -322,7 +322,7 @@ def _how_reached(document: ResultDocument) -> object:
 
 
 def _states(contents: Sequence[ResultDocument], states: Sequence[object]) -> Iterator[str]:
-    """Yield how each drive got into its state, those that only sound alike told apart."""
+    """Yield how each drive got into its state, those that only sound alike distinguished."""
     texts = [state_text(content.state) for content in contents]
     for text, state in zip(texts, states, strict=True):
         first = states[texts.index(text)]

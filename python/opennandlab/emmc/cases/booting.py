@@ -130,7 +130,7 @@ def configuration_is_protected(card: Card) -> Iterator[Check]:
 
 @GROUP("7.4 Extended CSD register, BOOT_CONFIG_PROT")
 def configuration_is_protected_for_good(card: Card) -> Iterator[Check]:
-    """Protect the boot configuration for good, switch off and on, and change it."""
+    """Protect the boot configuration permanently, switch off and on, and change it."""
     card.start()
     card.switch(at.BOOT_CONFIG_PROT, 0x10)
     card.restart()

@@ -85,7 +85,7 @@ def group_sectors_of(card: Card) -> int:
 
 @GROUP("6.10 Commands, CMD31")
 def kinds(card: Card) -> Iterator[Check]:
-    """Protect groups 0, 1 and 2 temporarily, for a power cycle and for good, and ask how."""
+    """Protect groups 0, 1 and 2 temporarily, for a power cycle and permanently, and ask how."""
     size = group_sectors_of(card)
     for group, mode in enumerate((0, POWER_ON, PERMANENT)):
         card.switch(at.USER_WP, mode)
@@ -116,7 +116,7 @@ def power_on_and_reset(card: Card) -> Iterator[Check]:
 
 @GROUP("7.4 Extended CSD register, USER_WP")
 def permanent(card: Card) -> Iterator[Check]:
-    """Protect a group for good, and switch off and on."""
+    """Protect a group permanently, and switch off and on."""
     sector = protected(card, 1, PERMANENT)
     card.restart()
     card.write(sector, pattern(sector, tag="new"))
@@ -171,7 +171,7 @@ def boot_partitions(card: Card) -> Iterator[Check]:
 
 @GROUP("6.3 Boot partition write protection")
 def one_boot_partition(card: Card) -> Iterator[Check]:
-    """Protect the second boot partition alone, for good."""
+    """Protect the second boot partition alone, permanently."""
     card.start()
     yield "errors", card.switch(at.BOOT_WP, 0x8C), "none"
     card.restart()
@@ -186,7 +186,7 @@ def one_boot_partition(card: Card) -> Iterator[Check]:
 
 @GROUP("7.4 Extended CSD register, BOOT_WP")
 def boot_disabled(card: Card) -> Iterator[Check]:
-    """Set B_PWR_WP_DIS, then B_PWR_WP_EN; and both at once for good."""
+    """Set B_PWR_WP_DIS, then B_PWR_WP_EN; and both at once permanently."""
     card.start()
     yield "errors", card.switch(at.BOOT_WP, 0x40), "none"
     yield "errors then", card.switch(at.BOOT_WP, 0x41), "SWITCH_ERROR"

@@ -96,7 +96,7 @@ def address_out_of_range(card: Card) -> Iterator[Check]:
 
 @GROUP(since=8)
 def wrong_direction(card: Card) -> Iterator[Check]:
-    """Execute a read with CMD47, and a task that is not there."""
+    """Execute a read with CMD47, and a task that does not exist."""
     enabled(card)
     queue(card, 0, 64, 1, READ)
     yield "CMD47", card.command(47, 0, bytes(SECTOR)).response, None

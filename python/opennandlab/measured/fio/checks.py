@@ -145,14 +145,14 @@ def doubts(found: Figures, load: Load, processes: int | None, depth: int | None)
 
 
 def is_size(found: Figures, load: Load) -> bool:
-    """Tell whether all requests have the one size that the options name."""
+    """Return whether all requests have the one size that the options name."""
     if load.sizes is None or load.sizes[0] != load.sizes[1]:
         return False
     return all(_deviation(side, load.sizes) == 0 for _, side in _of_data(found))
 
 
 def is_mix(found: Figures, load: Load) -> bool:
-    """Tell whether the directions are those that the options name, in their shares."""
+    """Return whether the directions are those that the options name, in their shares."""
     return load.read_pct is not None and not any(_directions(found, load))
 
 

@@ -132,7 +132,7 @@ def width_of(tracks: Sequence[Track]) -> float:
 
 
 def joined(tracks: Sequence[Track], width_s: float | None = None) -> Course:
-    """Return the intervals of tracks, of whatever directions they are.
+    """Return the intervals of tracks of any direction.
 
     Args:
         tracks: At least one; those of one process and direction belong together.

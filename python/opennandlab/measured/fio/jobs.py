@@ -80,7 +80,7 @@ class Told:
 
 
 def is_output(document: object) -> bool:
-    """Tell whether JSON is an output of fio."""
+    """Return whether JSON is an output of fio."""
     return (
         isinstance(document, dict)
         and "fio version" in document
@@ -94,7 +94,7 @@ def jobs(document: Mapping[str, Any], file: str, told: Told) -> tuple[list[Job],
     Args:
         document: The output.
         file: Its name, for messages.
-        told: What the user says where fio does not.
+        told: What the user states where fio does not.
 
     Raises:
         ResultError: when it holds no jobs, or lacks what all outputs have.
@@ -194,7 +194,7 @@ def _job(
         where: File and name, for messages.
         parts: Its processes.
         version: Version of fio.
-        told: What the user says where fio does not.
+        told: What the user states where fio does not.
         beside: Names of jobs that ran at the same time.
 
     Raises:
@@ -243,7 +243,7 @@ def _notes(parts: Sequence[Record], found: checks.Figures, version: str) -> Iter
         yield f"{version} does not count requests: they are its IOPS x run time"
     yield from dict.fromkeys(side.odd for side in found.sides.values() if side.odd)
     if "mixed" in found.sides:
-        yield "reads and writes are not told apart (unified_rw_reporting)"
+        yield "reads and writes are not distinguished (unified_rw_reporting)"
     syncs = sum(part.syncs for part in parts)
     if syncs:
         yield f"response times of {syncs} flushes are left out"
@@ -371,7 +371,7 @@ def _row(  # noqa: PLR0913, PLR0917 (a row in parts)
     figures: Mapping[str, float | None],
     doubts: Sequence[str],
 ) -> pts.Cell | None:
-    """Return the row of a cell; None where reads and writes are not told apart."""
+    """Return the row of a cell; None where reads and writes are not distinguished."""
     size, read_pct = place
     sides = {name: found.sides[name] for name in ("read", "write", "mixed") if name in found.sides}
     if "mixed" in sides:

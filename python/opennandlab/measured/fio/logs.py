@@ -92,7 +92,7 @@ def read(text: str, file: str) -> Log | None:
     """Return the log that a text is; None for other texts.
 
     Raises:
-        ResultError: for a line that is none, with file, line and the accepted form.
+        ResultError: for an invalid line, with file, line and the accepted form.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     width = len(_fields(lines[0])) if lines else 0

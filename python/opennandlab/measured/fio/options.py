@@ -93,7 +93,7 @@ def _cache(options: Mapping[str, str]) -> Iterator[str]:
 
 
 def _is_on(value: str) -> bool:
-    """Tell whether an option is set, also by its name alone."""
+    """Return whether an option is set, also by its name alone."""
     return value not in {"0", "false"}
 
 

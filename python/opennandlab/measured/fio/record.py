@@ -36,7 +36,7 @@ RATE_TOLERANCE = 1e-3
 SIDES = ("read", "write", "trim", "mixed")
 # From here on `io_bytes` is in bytes.
 BYTES_SINCE = (2, 21, 0)
-# Bins are numbers of bins where this says how many bits of a value they keep.
+# Bins are numbers of bins where this states how many bits of a value they keep.
 BITS = "FIO_IO_U_PLAT_BITS"
 # Percentiles that tables have, by percent.
 PLACES = {round(100 * PERCENTILES[name], 6): name for name in QUANTILES}
@@ -105,7 +105,7 @@ class Record:
         error: fio's error number; 0 for none.
         options: As they were given, those of the section `global` too; None where fio does not
             write those of the job: before 2.3, and for all clients of a server together.
-        sides: By `read`, `write`, `trim` and `mixed`, those that are there.
+        sides: By `read`, `write`, `trim` and `mixed`, those that exist.
         syncs: Flushes.
         runtime_s: Run times of all processes together; None before fio 3.8.
         is_alone: Whether every request was the only one in flight.

@@ -38,7 +38,7 @@ class Span:
     end_s: float
 
     def shares(self, other: Span) -> bool:
-        """Tell whether two jobs ran at the same time."""
+        """Return whether two jobs ran at the same time."""
         shared = min(self.end_s, other.end_s) - max(self.begin_s, other.begin_s)
         shorter = min(self.end_s - self.begin_s, other.end_s - other.begin_s)
         return shared > SHARED_MIN * shorter

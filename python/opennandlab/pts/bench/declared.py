@@ -38,13 +38,13 @@ def reclaim_s(config: Mapping[str, Any]) -> float:
 
 
 def has_buffer(config: Mapping[str, Any], *, cache_enabled: bool) -> bool:
-    """Tell whether writes are answered from a buffer, the volatile write cache on or off."""
+    """Return whether writes are answered from a buffer, the volatile write cache on or off."""
     is_protected = bool(_host(config).get("power_loss_protected"))
     return "ftl" in config and has_write_buffer(config) and (cache_enabled or is_protected)
 
 
 def is_throttled(config: Mapping[str, Any]) -> bool:
-    """Tell whether heat or a wear budget of the preceding minutes may slow the drive down."""
+    """Return whether heat or a wear budget of the preceding minutes may slow the drive down."""
     return any((_host(config).get("throttle") or {}).values())
 
 

@@ -340,7 +340,7 @@ def conformance(bench: Bench) -> str:
 
 
 def _is_cut_by_options(plan: Plan) -> bool:
-    """Tell whether the user asked for less writing or time than the specification has."""
+    """Return whether the user asked for less writing or time than the specification has."""
     if plan.test.wipc and plan.wipc_capacities < WIPC_CAPACITIES:
         return True
     return any(
@@ -419,7 +419,7 @@ def _deviations(bench: Bench) -> list[str]:
     if record.lost and plan.settings.allow_lost:
         found.append("reads that gave no data are allowed")
     found += plan.time.deviations
-    # What a real target could not do as it was asked: fio says so.
+    # What a real target could not do as it was asked: fio states this.
     found += bench.target.deviations
     return [*found, *record.cells_left_out]
 

@@ -364,7 +364,9 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
         raise ConfigError("target", f"{test.name} {lacking}")
     if settings.state != target.state:
         asked, has = (state or "none" for state in (settings.state, target.state))
-        raise ConfigError("state", f"{asked} is asked of a target that was opened with {has}")
+        raise ConfigError(
+            "state", f"the test needs the state {asked}, and the target was opened with {has}"
+        )
     deviations: list[str] = []
     cache_enabled = _cache(test, settings, deviations)
     base = settings.time_base or test.base_for(target, cache_enabled=cache_enabled)
@@ -412,7 +414,7 @@ def make_plan(test: Spec, settings: Settings, target: Target) -> Plan:
 
 
 def _cache(test: Spec, settings: Settings, deviations: list[str]) -> bool:
-    """Tell whether the volatile write cache is on."""
+    """Return whether the volatile write cache is on."""
     usual = CACHE_ENABLED[settings.profile] if test.cache_enabled is None else test.cache_enabled
     is_on = usual if settings.cache is None else settings.cache == "enabled"
     if is_on != usual:
@@ -422,7 +424,7 @@ def _cache(test: Spec, settings: Settings, deviations: list[str]) -> bool:
 
 
 def _load(test: Spec, settings: Settings, told: list[str]) -> tuple[int, int]:
-    """Return threads and queue depth; say so if they are not those of the profile."""
+    """Return threads and queue depth; state this if they are not those of the profile."""
     usual = test.load[settings.profile]
     if settings.oio is not None:
         many = "request" if settings.oio == 1 else "requests"

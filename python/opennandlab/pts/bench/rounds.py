@@ -3,7 +3,7 @@
 A round runs every cell once. After the fifth and each later round the five-point rule is applied to
 all tracked values; the first round at which it holds for all of them at once is x, and the
 *measurement window* is rounds x-4 to x. After the last allowed round the window is its last five,
-and the document says that the steady state was not attained. Rounds before the window were
+and the document states that the steady state was not attained. Rounds before the window were
 preconditioning, and stay in the record: which rounds count is decided afterwards.
 
 A drive that has spare area left answers as fast in every round, and so is steady by the rule, long

@@ -50,7 +50,7 @@ class BrokenError(OpenNandLabError):
     Args:
         error: What it said.
         document: What had been measured until then, marked `partial`.
-        is_saved: Whether that part lies in the output directory; a full disk takes no more.
+        is_saved: Whether that part is in the output directory; a full disk takes no more.
     """
 
     def __init__(
@@ -223,9 +223,9 @@ def _open_journal(journal: Journal | None, place: Place, target: Target, least: 
 
     Args:
         journal: Journal of the run.
-        place: Where it lies.
+        place: Where it is.
         target: What is tested.
-        least: Part of what the target held that it must hold still.
+        least: Share of the earlier contents that the target must still hold.
     """
     if journal is None:
         return ""

@@ -10,7 +10,7 @@ amount          wsat      ar-amount         the full range against 8 GiB of it
 age             latency   nand.stress…      data just programmed against a year old
 ```
 Each is a suite of its own, made as `--vary` makes one. A target that cannot have a value of the
-parameter leaves the slide out and says why: two equal lines would show nothing.
+parameter leaves the slide out and states why: two equal lines would show nothing.
 
 Beginning against end of life needs a drive with wear. A device file has no erase counts to start
 from, so `age` varies what it does have, the time since the data was written; a real drive keeps
@@ -78,7 +78,7 @@ def _data(target: Target, _: Settings) -> str:
 def _cache(target: Target, _: Settings) -> str:
     if target.kind in {"file", "nbd"}:
         return f"the cache below a target of the kind {target.kind} cannot be set"
-    # A sketch of a real drive is not asked: its document says what became of the setting.
+    # A sketch of a real drive is not asked: its document states what became of the setting.
     if target.kind == "sim" and target.set_cache(enabled=True) == "absent":
         return "the device has no volatile write cache (`ftl.write_buffer_pages`)"
     return ""

@@ -319,7 +319,7 @@ class TimeBase:
             self._note("preconditioning", _fills(here), _fills(asked))
 
     def fills_first(self) -> bool:
-        """Tell whether the writes to the steady state are too short to fill the range.
+        """Return whether the writes to the steady state are too short to fill the range.
 
         What a mix writes over data that were never written is drawn again for each request, which
         keeps a processor from filling the queue (see `targets.fio.job`).

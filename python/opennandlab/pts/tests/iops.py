@@ -5,7 +5,7 @@
             one minute of random requests; IOPS = reads + writes
 
 The order is normative, because each cell leaves its traces for the next. A drive whose sectors have
-4 KiB cannot do the 0.5 KiB column; the document says so. Other sizes and mixes can be given
+4 KiB cannot do the 0.5 KiB column; the document states this. Other sizes and mixes can be given
 (`matrix`).
 
 Source: SNIA SSS PTS 2.0.2 and 1.1, IOPS test; the three tracked values are those of 2.0.2, version

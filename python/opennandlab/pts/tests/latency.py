@@ -7,7 +7,7 @@
 ART is the mean over all requests of a cell, each counting once, MRT the longest. Since version 2.0
 the steady state is followed by 20 minutes of 4 KiB writes whose every response time is kept. Five
 rounds can be steady by the rule while a drive drifts slowly; where the mean of these 20 minutes is
-not that of the window, a warning says so.
+not that of the window, a warning states this.
 
 Source: SNIA SSS PTS 1.1 and 2.0.2, latency test; SNIA PTS tutorial, Kim and Ho, 2013.
 """

@@ -122,7 +122,7 @@ def _with_pauses(bench: Bench, stimulus: Stimulus, name: str) -> Rounds:
 
 
 def _is_over(cells: list[Cell], gap: Limit) -> bool:
-    """Tell whether the pieces together reach the limit of a gap between samples."""
+    """Return whether the pieces together reach the limit of a gap between samples."""
     if gap.bytes:
         return sum(cell.measurement.written_bytes for cell in cells) >= gap.bytes
     return sum(cell.measurement.elapsed_s or 0.0 for cell in cells) >= gap.seconds

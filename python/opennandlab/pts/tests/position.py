@@ -4,7 +4,7 @@ The active range is cut into 64 equal slices or fewer, filled, and written and r
 to its end, a slice at a time, in requests of 128 KiB. Then random 4 KiB writes, as many bytes as
 the range has, scatter its data, and it is read and written once more. A disc is slower towards its
 inner tracks; a flash drive has no such places, so what differs between slices is its state: a cache
-that is full by then, a collection that begins, data that lies unevenly on its dies.
+that is full by then, a collection that begins, data that is unevenly on its dies.
 
     MB/s │▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔    after sequential writes: one rate
          │            ▁▁▁▂▂▃▃▄▄▅▅▆▆    writes after random ones: slow while random data is left
@@ -13,7 +13,7 @@ that is full by then, a collection that begins, data that lies unevenly on its d
     slice of a simulated drive     queue fills │ measured, whole rows of blocks │ in progress
     ends exactly at the next one                                          limit ┘
 
-What is under way at the limit of a slice is carried out too, so the limit lies before its end by as
+What is in progress at the limit of a slice is carried out too, so the limit is before its end by as
 much: a slice that ran into the next one would write its start twice, and a drive that is written
 twice in places is no longer written in order. What is measured are whole rows (a block of every
 plane), each of which erases as often as the next; a small drive has fewer slices for that.

@@ -412,7 +412,7 @@ def _document(path: Path) -> PtsDocument:
     """Read the document of a standard test.
 
     Raises:
-        ConfigError: for a file that is none.
+        ConfigError: for an invalid file.
     """
     try:
         found = read_document(path, [PTS_SCHEMA])

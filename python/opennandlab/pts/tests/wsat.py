@@ -1,7 +1,7 @@
 """Write saturation: random 4 KiB writes from the state after a purge, minute by minute.
 
 Nothing is written before, so the curve begins with a drive that is as fast as when it was new, and
-shows where it stops being so. It ends by whichever comes first, and the document says which:
+shows where it stops being so. It ends by whichever comes first, and the document states which:
 
 * bytes: four times the user capacity;
 * time: 24 hours (PTS 1.1) or 6 hours (2.0), in the time base `full`;

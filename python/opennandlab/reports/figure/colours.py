@@ -1,4 +1,4 @@
-"""Colours of both renderers, in light and dark: told apart by colour-blind readers.
+"""Colours of both renderers, in light and dark: distinguished by colour-blind readers.
 
 Named things take the palette of Okabe and Ito ("Color Universal Design", 2008) and two more.
 Ordered things (block sizes, queue depths) take the hues of the rainbow of P. Tol ("Colour Schemes",
@@ -47,7 +47,7 @@ ON_LIGHT_FROM = 0.45
 ON_DARK, ON_LIGHT = "#fefefe", "#101418"
 # How much white an ordered colour takes in on dark paper.
 DARK_WHITE = 0.28
-# Markers, as matplotlib and plotly call them: colour alone need not tell series apart.
+# Markers, as matplotlib and plotly call them: colour alone need not distinguish series.
 MARKERS = (
     ("o", "circle"), ("s", "square"), ("D", "diamond"), ("^", "triangle-up"),
     ("v", "triangle-down"), ("P", "cross"), ("X", "x"), ("*", "star"),

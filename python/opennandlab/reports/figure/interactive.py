@@ -184,7 +184,7 @@ def _looks(line: Series, index: int, colour: str) -> dict[str, Any]:
         marker["symbol"] = [opened[one] for one in line.marks]
         marker["opacity"] = [float(one != "none") for one in line.marks]
     if line.draw == "bounds":
-        # The flat end of the arrow lies at the bound; in the legend its middle does in the row.
+        # The flat end of the arrow is at the bound; in the legend its middle does in the row.
         marker |= {"symbol": symbol, "size": 10, "standoff": 0 if line.is_key else 10}
     looks: dict[str, Any] = {
         "type": "scatter",
@@ -218,7 +218,7 @@ def _intervals(plot: Plot, line: Series) -> dict[str, Any]:
 
 
 def _band(line: Series, colour: str) -> dict[str, Any]:
-    """Return what lies between two lines as a closed shape; in the legend a broad stroke."""
+    """Return what is between two lines as a closed shape; in the legend a broad stroke."""
     if line.is_key:
         return {
             "type": "scatter", "mode": "lines", "x": [None], "y": [None], "hoverinfo": "skip",
@@ -420,7 +420,7 @@ def _texts(relief: Relief) -> list[list[str]]:
 
 
 def _key(relief: Relief, palette: Palette, top: float) -> dict[str, Any]:
-    """Return which colour means what, and the bar that says so."""
+    """Return which colour means what, and the bar that states this."""
     marks = scale.height_ticks(relief)
     bar = {
         "title": {"text": relief.z.label}, "tickvals": [value for value, _ in marks],

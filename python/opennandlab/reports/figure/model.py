@@ -66,7 +66,7 @@ class Series:
         draw: `line`, `dots` (a line through marked points), `points` alone, `dashed`, `bars`,
             `steps` (a value holds until the next position), `area` (bars from each position to
             the next, for histograms), `bounds` (points that state an upper bound, as arrows that
-            hang from it) or `band` (what lies between `low` and `high`).
+            hang from it) or `band` (what is between `low` and `high`).
         colour: Place in the palette, so that series can share one; by default each has its own.
             -1 is the grey of guides, -2 stands out from series in order.
         texts: What each point is called, where that is not clear from its position.
@@ -129,7 +129,7 @@ class Mark:
     """A straight line across a plot, at one value of an axis.
 
     Args:
-        axis: The axis on which `value` lies.
+        axis: The axis on which `value` is.
         value: Where.
         text: What it says.
     """

@@ -81,7 +81,7 @@ class Paper:
             style: A style sheet of matplotlib; None for the usual looks.
 
         Raises:
-            ConfigError: for a size or a style sheet that is none, and the accepted ones.
+            ConfigError: for an invalid size or style sheet, with the accepted ones.
 
         >>> Paper.of("8.5cm").width_mm, Paper.of("85x60mm").height_mm
         (85.0, 60.0)
@@ -110,7 +110,7 @@ def check_ending(path: Path) -> str:
     """
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise OutputError(f"{path} for print: accepted endings: {', '.join(ENDINGS)}")
+        raise OutputError(f"{path} for print: accepted file extensions: {', '.join(ENDINGS)}")
     return ending
 
 

@@ -227,7 +227,7 @@ def grid_step(count: int, most: int = GRID_TICKS_MAX) -> int:
 
 
 def share(value: float, ends: Ends, axis: Axis) -> float:
-    """Return how far along an axis a value lies, from 0 to 1."""
+    """Return how far along an axis a value is, from 0 to 1."""
     low, high = ends
     if axis.scale == "log":
         return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))

@@ -85,7 +85,7 @@ def style(salt: str = "", own: Mapping[str, Any] | None = None) -> Iterator[None
         **(own or {}),
     }
     with mpl.rc_context(looks), warnings.catch_warnings():
-        # A name may hold letters that the font has not: what is drawn says so, not a library.
+        # A name may hold letters that the font has not: what is drawn states this, not a library.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
 
@@ -570,7 +570,7 @@ def _solid(sheet: Sheet, relief: Relief, box: Box, least: float) -> None:
 
 
 def _key(sheet: Sheet, drawn: Any, axes: Axes, relief: Relief) -> None:  # noqa: ANN401
-    """Draw the bar that says which colour means what."""
+    """Draw the bar that states which colour means what."""
     bar = sheet.colorbar(drawn, cax=axes, label=relief.z.label)
     marks = scale.height_ticks(relief)
     bar.set_ticks([value for value, _ in marks], labels=[text for _, text in marks], minor=False)

@@ -108,7 +108,7 @@ def _setting(line: str, where: str) -> tuple[str, Any]:
 
 
 def _notes(looks: dict[str, Any]) -> Iterator[str]:
-    """Yield fonts that are not there, and letters too small for print; use fonts that are."""
+    """Yield fonts that do not exist, and letters too small for print; use fonts that are."""
     from matplotlib import font_manager
 
     known = {font.name.lower() for font in font_manager.fontManager.ttflist}

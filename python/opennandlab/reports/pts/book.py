@@ -1,7 +1,7 @@
 """From files to one report: a document is a chapter, a suite one for each of its documents.
 
 Files may come in any order, as a shell lists them: documents that a suite names stand in its order
-and once, whether they are given next to it or not, and `run.json` is read where it lies, for dates.
+and once, whether they are given next to it or not, and `run.json` is read where it is, for dates.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _load(path: Path, warnings: list[str], wanted: Wanted | None) -> _File | Non
 
 
 def _members(suite: _File) -> Iterator[Path]:
-    """Yield the files that a suite names, where they lie."""
+    """Yield the files that a suite names, where they is."""
     names = suite.document.get("documents")
     for name in names if isinstance(names, list) else []:
         if isinstance(name, str) and PurePath(name).name == name:
@@ -245,7 +245,7 @@ def _sweeps(found: Sequence[_Found], measured: Sequence[Measured]) -> Iterator[C
 
 
 def _names(measured: Sequence[Measured]) -> list[str]:
-    """Return what tells documents apart: their load, where they have one each, or their names."""
+    """Return what distinguishes documents: their load, where they have one each, or their names."""
     loads = [str(one.header.options.get("pattern", "")) for one in measured]
     own = [f"{one.test} {load}" for one, load in zip(measured, loads, strict=True)]
     return [

@@ -59,7 +59,7 @@ def _changes(measured: Measured) -> Iterator[str]:
 
 
 def knows_changes(measured: Measured) -> bool:
-    """Tell whether the keys of the device that were changed are known, or cannot be."""
+    """Return whether the keys of the device that were changed are known, or cannot be."""
     return measured.header.target.kind != "sim" or (
         measured.moment is not None and measured.moment.overrides is not None
     )

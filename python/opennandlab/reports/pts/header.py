@@ -28,7 +28,7 @@ CLAIM = "Made after the published specification; not certified by SNIA."
 
 
 def facts(measured: Measured) -> Facts:
-    """Return the groups of the header; a fact that is not known says so."""
+    """Return the groups of the header; a fact that is not known states this."""
     groups: tuple[tuple[str, list[tuple[str, str]]], ...]
     if measured.header.imported is not None:
         groups = (

@@ -37,7 +37,7 @@ def skew(measured: Measured) -> Iterator[Section]:
         rate = Axis("MB/s", zero=True)
         items.append(Plot("skew-mb-s", "Throughput by pattern", axis, rate, (steady, first)))
         waf = Series("WAF", places, [point.waf for point in points], "dots")
-        # A real drive without a counter of its flash has none; `waf_missing` says why.
+        # A real drive without a counter of its flash has none; `waf_missing` states why.
         if _has_values(waf):
             items.append(_waf("skew-waf", "Write amplification by pattern", axis, (waf,)))
     lead = (

@@ -54,7 +54,7 @@ def report(measured: Sequence[Measured], names: Sequence[str], found: Comparison
 
 
 def _models(found: Comparison, names: Sequence[str]) -> Iterator[str]:
-    """Yield what lies between the versions of the model, a paragraph for each pair of them."""
+    """Yield what is between the versions of the model, a paragraph for each pair of them."""
     for text in versions.blocks(found.models or [], names, found.metrics, spoken_path):
         yield f"Model versions differ: {' '.join(text)}"
 

@@ -57,7 +57,7 @@ class Measured:
     moment: Moment | None = None
 
     def has(self, *place: str) -> bool:
-        """Tell whether nothing of a part of the document was lost, nor what it is a part of."""
+        """Return whether nothing of a part of the document was lost, nor what it is a part of."""
         size = len(place)
         return not any(one[:size] == place[: len(one)] for one in self.lost)
 

@@ -108,7 +108,7 @@ def convergence(
         metric: Name of a number of a cell.
         title: Heading of the plot.
         name: Its id.
-        split: What tells the series apart: `block_bytes`, `rw_pct` or `queue_depth`.
+        split: What distinguishes the series: `block_bytes`, `rw_pct` or `queue_depth`.
     """
     label, factor = words.metric(metric)
     groups: dict[float | None, list[tuple[float, float | None]]] = {}
@@ -138,7 +138,7 @@ def _depth(queue_depth: float | None) -> str:
     return "?" if queue_depth is None else f"QD {queue_depth:g}"
 
 
-# How the values that tell series apart are written.
+# How the values that distinguish series are written.
 WRITTEN = {"block_bytes": words.block, "rw_pct": words.mix}
 
 

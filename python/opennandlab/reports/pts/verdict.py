@@ -130,7 +130,7 @@ def _unsteady(points: Sequence[SkewPoint | FillPoint]) -> str:
 
 
 def is_steady(states: Sequence[Steady]) -> bool:
-    """Tell whether all tracked values were steady, and the drive collected where it had to."""
+    """Return whether all tracked values were steady, and the drive collected where it had to."""
     return bool(states) and all(one.holds for one in states)
 
 
@@ -161,7 +161,7 @@ def _without_collection(states: Sequence[Steady]) -> str:
 
 
 def fits_into_spare(states: Sequence[Steady]) -> bool:
-    """Tell whether a tracked value is of a range so small that collection costs nothing there."""
+    """Return whether a tracked value is of a range so small that collection costs nothing there."""
     return any(map(_is_of_a_small_range, states))
 
 

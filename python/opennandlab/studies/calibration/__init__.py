@@ -1,4 +1,4 @@
-"""Fits keys of a device file to the measurement, and says which of them the data determine.
+"""Fits keys of a device file to the measurement, and states which of them the data determine.
 
 ```text
 documents, CSV ──cells, tables──► figures, some held out ─┐

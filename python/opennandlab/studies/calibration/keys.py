@@ -129,7 +129,7 @@ def choices(wanted: Mapping[str, Asked], device: DeviceConfig) -> list[dict[str,
         problem = _problem(device, one)
         if problem is not None:
             told = ", ".join(f"{path} {value}" for path, value in one.items())
-            raise ConfigError("--free", f"with {told} there is no device: {problem}")
+            raise ConfigError("--free", f"with {told} the device is invalid: {problem}")
     return found
 
 
@@ -181,7 +181,9 @@ def _try(key: Key, device: DeviceConfig) -> None:
     for value in (key.value(0.0), key.value(1.0)):
         problem = _problem(device, {key.path: value})
         if problem is not None:
-            raise ConfigError(f"--free {key.path}", f"with {value:g} there is no device: {problem}")
+            raise ConfigError(
+                f"--free {key.path}", f"with {value:g} the device is invalid: {problem}"
+            )
 
 
 def _problem(device: DeviceConfig, values: Mapping[str, Any]) -> ConfigError | None:

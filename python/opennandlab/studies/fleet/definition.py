@@ -101,7 +101,7 @@ class Spread:
             if kind == "lognormal" and first <= 0:
                 raise ConfigError(place, f"a median of {first}; accepted: above 0")
             if kind in {"uniform", "integers"} and second < first:
-                raise ConfigError(place, f"from {first} to {second}; accepted: upwards")
+                raise ConfigError(place, f"from {first} to {second}; accepted: in ascending order")
             if kind == "integers" and not all(isinstance(one, int) for one in values):
                 raise ConfigError(place, f"`{values}`; accepted: two whole numbers")
         return cls(key, kind, tuple(values))
@@ -247,7 +247,7 @@ class Fleet:
         suites = mapping_at(document, "suites")
         if not suites:
             accepted = "accepted: for example {apps: {run: app, app: {suite: light}}}"
-            raise ConfigError("suites", f"nothing is to be run; {accepted}")
+            raise ConfigError("suites", f"there is nothing to run; {accepted}")
         changes = mapping_at(document, "set")
         both = next((key for key in changes if key in spread), None)
         if both is not None:

@@ -18,7 +18,7 @@ device 63  load ─── ready┘       └ go ── suite ── suite ──
 All devices work at the same time, however many cores there are: the devices take the time. The
 suites of a device come one after the other, each on what the one before has left. What is done is
 in a journal until all is, so a run that was killed continues. A real drive is never the same twice:
-a run that came to its end is not known to the next one, and no digest comes twice.
+a run that completed is not known to the next one, and no digest comes twice.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class LiveFleet:
         suites = [_suite(str(name), suite) for name, suite in given.items()]
         if not suites:
             raise ConfigError(
-                "suites", "nothing is to be run; accepted: for example {a: {run: app}}"
+                "suites", "there is nothing to run; accepted: for example {a: {run: app}}"
             )
         fleet = cls(checked_name(document.get("name", "fleet")), targets, suites, document)
         for suite in suites:
@@ -249,7 +249,7 @@ class LiveFleet:
         """Refuse what was not permitted, before anything is run.
 
         Raises:
-            ConfigError: for an index that there is not.
+            ConfigError: for an index that does not exist.
             TargetError: for a device whose data were not given up, and a file system that would be
                 filled.
         """

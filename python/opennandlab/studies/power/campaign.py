@@ -205,7 +205,7 @@ class Campaign:
 
     Args:
         settings: What is to be done.
-        folder: Where the journal lies; None: nothing is kept.
+        folder: Where the journal is; None: nothing is kept.
         jobs: Lives at the same time; None: the cores of this process.
         watch: Told how many cuts are done.
 

@@ -2,7 +2,7 @@
 
 Each row is committed by itself, and noted when the commit came back: that is what the disk owes,
 if the mode of the database says so. Rows are numbered, and their text follows from the number, so
-a row that is there can be told from one that should be.
+a row that is there can be distinguished from one that should be.
 
 SQLite documents that in rollback mode with `synchronous=FULL` the deletion of the journal may not
 survive a loss of power, since the directory is not synced: the last transaction is rolled back on a

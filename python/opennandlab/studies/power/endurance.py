@@ -6,7 +6,7 @@ fleet ─► each device: write to so much of the rated TBW ─► no power for 
       └► the same device: the same, cut from power on the way ─► faults, and what cuts cost
 ```
 A cell is a class of drives, a variant and an age; each is a suite of the fleet runner, so what was
-run lies in its store and is not run again. What wears, ages and reads is `reliability life`.
+run is in its store and is not run again. What wears, ages and reads is `reliability life`.
 
 | variant | the host |
 |---|---|
@@ -64,7 +64,7 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
         "workload": {"pattern": "random", "active_range_pct": 20, "total": {"drive_writes": 1}},
     },
 }
-# Against slips of the pen: no run here comes to its end beyond.
+# Against slips of the pen: no run here completed beyond.
 PROGRAMS_MAX: Final = 1e13
 AGE_MAX: Final = 10.0
 TBW_TB_MAX: Final = 1e9

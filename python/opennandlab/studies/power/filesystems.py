@@ -71,7 +71,7 @@ def check(image: Path) -> Checked:
 
 
 def take_out(image: Path, names: Sequence[str], folder: Path) -> None:
-    """Copy files from the root of an ext4 image; those that are not there are left out.
+    """Copy files from the root of an ext4 image; those that do not exist are left out.
 
     Args:
         image: It is not changed.

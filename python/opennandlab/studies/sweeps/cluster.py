@@ -221,7 +221,7 @@ def _without_ctrl_c() -> Iterator[None]:
 
 
 def _library() -> Any:  # noqa: ANN401 (not installed for all)
-    # A worker that dies with a point is bad luck; the third one says that it is the point.
+    # A worker that dies with a point is bad luck; the third one states that it is the point.
     os.environ.setdefault(
         "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", str(LOST_WORKERS_MAX - 1)
     )

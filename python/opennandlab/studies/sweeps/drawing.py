@@ -90,7 +90,7 @@ def draw(
 
     Raises:
         ConfigError: for what was not varied, and where unlike points would be mixed up.
-        StoreError: for a condition that is none, and for a name that no point has.
+        StoreError: for an invalid condition, and for a name that no point has.
         OutputError: when the file cannot be written.
     """
     given = {key: name for key, name in asked.items() if name is not None}
@@ -117,7 +117,7 @@ def drawing(
 
     Raises:
         ConfigError: for what was not varied, and where unlike points would be mixed up.
-        StoreError: for a condition that is none, and for a name that no point has.
+        StoreError: for an invalid condition, and for a name that no point has.
     """
     wanted = [*where, "status=done"]
     rows = store.rows(where=wanted)
@@ -218,7 +218,7 @@ def _whole(name: str, rows: Rows) -> str:
 
 
 def _refuse_unlike(rows: Rows, kinds: Rows, varied: Sequence[str]) -> None:
-    """Refuse to average points that differ in more than the seed, where no key says so."""
+    """Refuse to average points that differ in more than the seed, where no key states this."""
     found: dict[tuple[object, ...], set[tuple[object, ...]]] = {}
     for row, kind in zip(rows, kinds, strict=True):
         place = tuple(row[name] for name in varied)

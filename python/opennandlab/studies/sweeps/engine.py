@@ -210,7 +210,7 @@ class Threads(Engine):
 
 
 def _need_bytes(point: Point) -> int:
-    """Return the memory of a point; one whose drive cannot be says so when it runs."""
+    """Return the memory of a point; one whose drive cannot be states this when it runs."""
     try:
         return memory_bytes([point])
     except OpenNandLabError:

@@ -49,7 +49,7 @@ class Keeper(Protocol):
 
 
 class NoStore:
-    """A store that is not there, for a sweep whose cost alone is asked for."""
+    """A store that does not exist, for a sweep whose cost alone is asked for."""
 
     def add(self, entries: Sequence[Entry]) -> object:
         """Refuse points."""

@@ -59,7 +59,7 @@ class Runs:
 
     @property
     def failed(self) -> list[Row]:
-        """The points that failed; `error` says why."""
+        """The points that failed; `error` states why."""
         return [row for row in self.rows if row.error is not None]
 
     def frame(self) -> pd.DataFrame:
@@ -159,9 +159,9 @@ def _typed(key: str, given: Any) -> Any:  # noqa: ANN401 (values of any kind)
     if found.is_object:
         raise ConfigError(
             key,
-            f"`{found.name}` is an object of this process, and points of a store can be run "
-            "again; accepted: a class or function that its module offers in `__opennandlab__`, "
-            "its name, or for one run `benchmark(..., gc_policy=...)`",
+            f"`{found.name}` is an object of this process, which a later run of the stored "
+            "point could not find; accepted: a class or function that its module offers in "
+            "`__opennandlab__`, its name, or for one run `benchmark(..., gc_policy=...)`",
         )
     return found.name
 

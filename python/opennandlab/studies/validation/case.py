@@ -7,7 +7,7 @@ state, so both can be compared, stored and printed.
 
 | verdict | when | exit status |
 |---|---|---|
-| passed | every seed lies within the goal of the kind | 0 |
+| passed | every seed is within the goal of the kind | 0 |
 | known miss | outside, as far as recorded, and the suite names what lacks | `--strict`: 1 |
 | failed | neither, or not measured | 1 |
 | fitted | within, but a key was fitted to this very figure: no evidence, counted apart | 0 |

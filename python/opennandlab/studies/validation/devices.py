@@ -202,7 +202,7 @@ def overwrites_with_trims(
 
     The drive is filled and no more, so the passage to the steady mapped share happens in the
     measured part. Two runs of one seed start alike; what the longer one adds is free of the
-    passage, without a rule that says when it ends.
+    passage, without a rule that states when it ends.
 
     Args:
         trim_share: q, share of the requests that trim.

@@ -4,7 +4,7 @@
 
 A cell is one figure: what is asked, in which state of the drive, the number, and its source
 (brackets are those of docs/presets.md). `fitted` names the key that the figure fixed; all other
-cells are predicted. A cell outside the goal of its kind says what the model lacks.
+cells are predicted. A cell outside the goal of its kind states what the model lacks.
 
 | state | how the drive got there |
 |---|---|
@@ -80,7 +80,7 @@ class Cell:
 
     @property
     def kind(self) -> Kind:
-        """Whether somebody measured it, or a maker says so; none where nothing is published."""
+        """Whether somebody measured it, or a maker states this; none where nothing is published."""
         if self.relation is Relation.AT_LEAST:
             return Kind.REFERENCE
         return Kind.RATE if any(name in self.source for name in MEASURED) else Kind.DATA_SHEET

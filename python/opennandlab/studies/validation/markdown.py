@@ -1,7 +1,7 @@
 """Rows as Markdown tables, for the validation page and for terminals without colours.
 
 A line that counts the verdicts, known misses first, then one table per suite and title: what is
-claimed, who says so, what is expected, what came out per seed, the worst error, what errors are
+claimed, who states this, what is expected, what came out per seed, the worst error, what errors are
 accepted, the verdict, and the command that repeats it.
 """
 

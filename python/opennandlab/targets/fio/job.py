@@ -8,7 +8,7 @@ runs as a few legs, one process of fio each:
     a stream that begins inside its slice: to the slice's end first, then from its start
 
 What fio cannot express is approximated and named in `deviations`, never silently: shares are whole
-percents, and an amount of bytes lies in at most 100 segments at equal distances (the table of
+percents, and an amount of bytes is in at most 100 segments at equal distances (the table of
 `random_distribution=zoned_abs` holds 256 rows and whole percents).
 
 Always direct I/O, a 64-bit random source without a map of what was visited (each request is drawn

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from opennandlab.targets.base import TargetError
 
-# Pieces of a target that are looked at, and the size of one.
+# Pieces of a target that are examined, and the size of one.
 PIECES, PIECE_BYTES = 128, 4096
 # Nobody finds 32 random bytes elsewhere by chance; a pattern of fio has at most 512.
 MARKER_BYTES = 32

@@ -5,7 +5,7 @@ order they ran: `0007-randwrite-4096.fio`, `0007-randwrite-4096.json`. Time is r
 legs fio starts again, for about half a second without requests, which is not counted.
 
 Limits of what is measured: `written_bytes` holds an estimate of what a ramp in time wrote (fio
-does not count it), at the rate of the measured part; `inside` then says so.
+does not count it), at the rate of the measured part; `inside` then states this.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class _Total:
 
 
 class FioTarget(Target):
-    """What fio can open. A kind of target says how it is opened, purged and described.
+    """What fio can open. A kind of target states how it is opened, purged and described.
 
     Args:
         name: As the user named it.
@@ -410,7 +410,7 @@ class FioTarget(Target):
                 except FioError as caught:
                     if OTHER_DATA in caught.numbers:
                         raise TargetError(
-                            f"{self.name}: fio opens something else; nothing was written there; "
+                            f"{self.name}: fio opens another target; nothing was written there; "
                             f"job file: {files.job}"
                         ) from caught
                     error = caught

@@ -84,7 +84,7 @@ pub(super) struct Design {
     pub(super) programs_in_cache: bool,
     /// Whether collection has its own queue: only when it works in steps.
     pub(super) splits_collection: bool,
-    /// Microseconds for each block that is looked at for a victim.
+    /// Microseconds for each block that is examined for a victim.
     pub(super) victim_us: f64,
 }
 

@@ -69,7 +69,7 @@ impl ErasesInOrder {
         };
         let mut free = Vec::new();
         self.waiting.retain_mut(|it| {
-            // Blocks never go back, so one that has come far enough is looked at no more.
+            // Blocks never go back, so one that has come far enough is examined no more.
             while it.until.pop_if(|last| !is_ahead(last)).is_some() {}
             if it.until.is_empty() {
                 free.push(it.who);

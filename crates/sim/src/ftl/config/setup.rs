@@ -16,7 +16,7 @@ use crate::units::DieId;
 /// How many blocks of a die hold one bit per cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlcBlocks {
-    /// Blocks that are cache for good.
+    /// Blocks that are cache permanently.
     pub fixed: u32,
     /// Erased blocks that serve as cache, at most.
     pub dynamic_max: u32,
@@ -37,7 +37,7 @@ pub struct PoolSetup {
     pub reserve_blocks: u32,
     /// Erase count at which a block is taken out of use; `u32::MAX` for never.
     pub worn_limit: u32,
-    /// The same for blocks that are cache for good.
+    /// The same for blocks that are cache permanently.
     pub slc_worn_limit: u32,
     /// Blocks of the cache of a die.
     pub slc_blocks: SlcBlocks,

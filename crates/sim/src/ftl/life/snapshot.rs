@@ -7,7 +7,7 @@
 //! A purge leaves what a drive of this wear has when it has never been written: no page mapped,
 //! every good block erased, all orders as they are at first. What an erase does not undo stays:
 //! erase counts (one more for each block that held something), bad blocks, and which blocks are a
-//! cache for good.
+//! cache permanently.
 
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,7 @@ struct PoolSnapshot {
 
 #[derive(Serialize, Deserialize)]
 struct CacheSnapshot {
-    /// Blocks that are cache for good.
+    /// Blocks that are cache permanently.
     members: Vec<u32>,
     /// Those of them that are erased.
     erased: Vec<u32>,

@@ -5,7 +5,7 @@
 //! is the media's out-of-band area, read only when a block is collected).
 //!
 //! Invariant: a bit is set when its block is opened and cleared when the page dies or is taken by a
-//! collection. So pages of an open block that are not written yet count as live; nothing looks at
+//! collection. So pages of an open block that are not written yet count as live; nothing examines
 //! them before the block is closed.
 
 mod mounted;
@@ -97,7 +97,7 @@ impl Moving {
     }
 }
 
-/// Entries of a run that are looked at together.
+/// Entries of a run that are examined together.
 const STRETCH: usize = 64;
 
 /// Whether values count up from `first`, in a form that is compiled to whole vectors.

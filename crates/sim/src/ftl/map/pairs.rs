@@ -14,7 +14,7 @@ pub(crate) struct Pairs {
     sum: u64,
 }
 
-/// Entries that are looked at together.
+/// Entries that are examined together.
 const STRETCH: usize = 16;
 
 impl Pairs {

@@ -294,7 +294,7 @@ impl Pool {
     ) {
         let worn = collection.victim;
         match &mut self.log.slc {
-            // It was cache for good: the native blocks lose nothing.
+            // It was cache permanently: the native blocks lose nothing.
             Some(cache) if cache.has_member(worn) => {
                 cache.members.retain(|&member| member != worn.0);
             }

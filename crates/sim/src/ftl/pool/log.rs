@@ -70,7 +70,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// The log of a pool, every good block of the media erased and none open. `cache` names the
-    /// blocks that are cache for good, if that was decided before.
+    /// blocks that are cache permanently, if that was decided before.
     pub(crate) fn new(
         die: DieId,
         config: &FtlConfig,
@@ -351,7 +351,7 @@ impl Log {
         victim.map(|block| block + self.first_block)
     }
 
-    /// Blocks that a controller looks at for a victim, which is no candidate any more.
+    /// Blocks that a controller examines for a victim, which is no candidate any more.
     pub(super) fn looked_at(&self) -> u32 {
         let closed = self.states.iter().filter(|&&state| state == BlockState::Closed).count();
         self.policy.candidates_examined(closed as u32 + 1)
@@ -486,7 +486,7 @@ impl Log {
         self.layout.data_pages(self.die, CellMode::Native)
     }
 
-    /// Whether a block is cache for good, so that folding it gives nothing back to the native
+    /// Whether a block is cache permanently, so that folding it gives nothing back to the native
     /// blocks.
     pub(in crate::ftl) fn is_member(&self, block: BlockId) -> bool {
         self.slc.as_ref().is_some_and(|cache| cache.has_member(block))

@@ -4,7 +4,7 @@
 //! host ──► open block, one bit per cell ──► cached, oldest first ──fold──► open native block
 //!    └── when full, and `direct`: open native block                  (of collected pages)
 //! ```
-//! *Members* are the cache for good, and the arithmetic of a pool leaves them out; folding one
+//! *Members* are the cache permanently, and the arithmetic of a pool leaves them out; folding one
 //! takes room in native blocks and gives none back, so it starts with a block to spare. *Guests*
 //! are erased blocks that serve as cache while enough are left; folding one is a collection that
 //! always frees room, so when room runs out it comes before any other. Blocks without live pages
@@ -63,7 +63,7 @@ pub(crate) struct SlcCache {
     pub(crate) cached: VecDeque<u32>,
     /// Erase count at which a member leaves the cache.
     pub(crate) worn_limit: u32,
-    /// Blocks that are cache for good, in ascending order.
+    /// Blocks that are cache permanently, in ascending order.
     pub(crate) members: Vec<u32>,
 }
 
@@ -110,7 +110,7 @@ impl SlcCache {
         })
     }
 
-    /// Whether a block is cache for good.
+    /// Whether a block is cache permanently.
     pub(crate) fn has_member(&self, block: BlockId) -> bool {
         self.members.binary_search(&block.0).is_ok()
     }

@@ -24,7 +24,7 @@ pub(crate) struct Wear {
     pub(crate) level_due: bool,
     /// A worn block waits for a spare block to move to.
     pub(crate) retire_due: bool,
-    /// Good blocks without those that are cache for good.
+    /// Good blocks without those that are cache permanently.
     pub(in crate::ftl) good_blocks: u32,
     /// Good blocks below which the pool cannot hold its logical pages and collect.
     pub(in crate::ftl) good_blocks_min: u32,

@@ -265,7 +265,7 @@ impl Collector {
         }
         let waits_for_room = !state.stalled.is_empty() && !was_held;
         if !presses || waits_for_room {
-            // Room was freed, or the host waits and so makes up for the pages that it took too
+            // Room was freed, or the host waits and so compensates for the pages that it took too
             // early.
             state.pace = None;
         }

@@ -7,7 +7,7 @@ use super::{FormatConfig, NamedReader, TraceError};
 
 /// Longest line: no format comes near.
 pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
-/// Bytes that `auto` looks at.
+/// Bytes that `auto` examines.
 pub(super) const HEAD_BYTES: usize = LINE_BYTES_MAX + 1;
 /// Lines of them, at most.
 const HEAD_LINES: usize = 64;

@@ -9,7 +9,7 @@
 
 They follow the method by which SSD-iq (G. Haas and co-authors, 2025) compares drives. All of them
 begin with a purge, and every point whose past would matter does: it is a group of its own in the
-document. `course` writes to a steady end, `facts` says what is known of the drive from its file.
+document. `course` writes to a steady end, `facts` states what is known of the drive from its file.
 """
 
 from __future__ import annotations

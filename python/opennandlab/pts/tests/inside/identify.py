@@ -163,7 +163,7 @@ def _ended(bench: Bench, point: IdentifyPoint, done: course.End) -> IdentifyPoin
     if not verdict.steady:
         notes.append(f"not steady at the end ({verdict.reason})")
     elif done.waf is None and not bench.target.waf_missing:
-        notes.append("no WAF: the counter of what the flash programs did not move")
+        notes.append("no WAF: the counter of flash programs did not change")
     return structs.replace(
         point,
         mb_s=done.mb_s if verdict.steady else None,

@@ -9,7 +9,7 @@ the largest load at which its p99 is at most twice that of the lowest load.
 
 A host can have threads x depth outstanding; where that is reached, requests wait outside, and their
 response time begins when the drive gets them (so fio does it too): beyond saturation response times
-stop growing, and the achieved rate is below the one asked for. Results say so.
+stop growing, and the achieved rate is below the one asked for. Results state this.
 
 The probe itself may be more than a drive can do, half of it being writes: it is then *starved*, and
 what it measures is a closed loop. Where it is so next to the lowest load there is no knee.
@@ -310,8 +310,7 @@ def _warn(bench: Bench, points: list[LoadPoint], cells: list[Cell]) -> None:
         if not point.is_achieved:
             bench.warn(
                 f"{_name(point.asked_per_s)}: only {_name(point.achieved_per_s)} were achieved; "
-                f"response times count from when the drive was given a request, without the wait "
-                f"before"
+                f"response times start when the drive receives a request, without earlier waits"
             )
     seen, share = (
         _sees_collection(bench, cells),

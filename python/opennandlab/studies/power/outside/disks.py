@@ -90,7 +90,7 @@ class Disk(Protocol):
         """
 
     def unsafe_shutdowns(self) -> int | None:
-        """Return how often the drive says that it has lost its power; None where it does not say.
+        """Return how often the drive states that it has lost its power; None where it does not say.
 
         Raises:
             OSError: when it does not answer.
@@ -209,7 +209,7 @@ class NvmeDisk:
 
 
 class DeviceDisk:
-    """A whole block device, behind the gate of the standard tests.
+    """A whole block device, after the checks of the standard tests.
 
     Args:
         path: Such as `/dev/nvme0n1`.
@@ -220,7 +220,7 @@ class DeviceDisk:
         TargetError: with every objection.
     """
 
-    # The kernel does, where the transport of the device says so.
+    # The kernel does, where the transport of the device states this.
     resends = False
 
     def __init__(self, path: str, consent: Consent, probe: Probe | None = None) -> None:

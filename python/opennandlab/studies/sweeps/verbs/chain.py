@@ -248,7 +248,7 @@ def _row(name: str, stage: JsonObject, verdict: str, why: str) -> JsonObject:
 
 
 def _check(stages: object) -> None:
-    """Refuse stages that are none, before any device is looked at."""
+    """Refuse stages that are none, before any device is examined."""
     if not isinstance(stages, Mapping) or not 1 <= len(stages) <= STAGES_MAX:
         message = f"`{stages}`; accepted: 1 to {STAGES_MAX} stages by name"
         raise ConfigError("stages", f"{message}, {EXAMPLE.removeprefix('accepted: ')}")

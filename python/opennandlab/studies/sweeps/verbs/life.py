@@ -45,7 +45,7 @@ ASIDE = ("device", "seed", "progress")
 
 
 def stated_model(source: Any) -> JsonObject:  # noqa: ANN401 (what a model is made of)
-    """Return an error model with all its parameters: what a point depends on, not where it lies."""
+    """Return an error model with all its parameters: what a point depends on, not where it is."""
     found = load_model(source)
     return {"name": found.name, "parameters": found.parameters}
 

@@ -363,7 +363,7 @@ def stage_of(name: object, known: Sequence[str]) -> Stage:
     is_test = str(name).startswith("pts.")
     accepted = f"accepted: {', '.join(tests if is_test else [*others, 'pts.TEST'])}"
     if name in known:
-        raise ConfigError("run", f"`{name}` hands no drive on to another stage; {accepted}")
+        raise ConfigError("run", f"`{name}` passes no drive on to another stage; {accepted}")
     near = nearest(str(name), list(STAGES))
     meant = f"; did you mean `{near}`?" if near else ""
     raise ConfigError("run", f"`{name}` is not a stage; {accepted}{meant}")

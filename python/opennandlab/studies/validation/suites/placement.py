@@ -1,6 +1,6 @@
 """Placement handles: data that the host keeps apart.
 
-Greedy collection takes the emptiest block wherever it lies, so the victims of all handles have the
+Greedy collection takes the emptiest block wherever it is, so the victims of all handles have the
 same number of live pages: handles of uniform traffic, whatever their sizes and rates, each have the
 write amplification of uniform writes at the spare factor of the drive. With the ids of the oracle
 of `ftl.write_frontiers` nothing differs from it at all.

@@ -128,7 +128,7 @@ def cell_run(preset: str, cell: Cell, shrink: int | None = None) -> Run:
 
 def _ios(cell: Cell, block_bytes: int) -> int:
     if block_bytes > 16 * KIB:
-        # Writes to a full drive go far beyond what its cache has for good.
+        # Writes to a full drive go far beyond what its cache has permanently.
         return 10_000 if cell.state == FRESH or cell.operation == READ else 100_000
     if cell.state == DIRTY:
         return 100_000

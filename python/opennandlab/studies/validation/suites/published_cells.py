@@ -22,7 +22,7 @@ SUITE = "reliability"
 # As many pages of each type, for two, three and four bits.
 LOG = Log.with_spare(64, 60, 0.10)
 FILLS_MAX = 1000
-# Hours, and the P/E cycles at which time is looked at: wear hides it at more.
+# Hours, and the P/E cycles at which time is examined: wear hides it at more.
 HOURS, YOUNG = (1, 3, 24), 1000
 # P/E cycles and errors per read of a block, Cai et al.; pages of a block are assumed.
 SLOPES = ((2000, 1.00e-9), (8000, 7.50e-9))

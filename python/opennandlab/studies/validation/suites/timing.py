@@ -114,7 +114,7 @@ def _queue_rows(queue: DeterministicQueue, run: Run, name: str, title: str) -> I
 
 
 def _beyond(probability: float) -> str:
-    """Return the sample of a quantile: what lies beyond it, in bursts of a queue."""
+    """Return the sample of a quantile: what is beyond it, in bursts of a queue."""
     reads = 2 * MILLION
     return f"{round((1.0 - probability) * reads)} of {reads} reads lie beyond, in bursts"
 
