@@ -84,21 +84,21 @@ def test_what_fills_the_drive_of_a_suite_is_heard_in_every_state() -> None:
 
 
 @pytest.mark.parametrize(("asked", "said"), [
-    ((*SHORT, "--seed", "1", "--seed", "2"), "--seed is given 2 times: `2` is used, `1` not"),
+    ((*SHORT, "--seed", "1", "--seed", "2"), "--seed is given 2 times: `2` is used, `1` ignored"),
     ((*SHORT, "-c", "other.yaml", "--config", "small.yaml"),
-     "--config is given 3 times: `small.yaml` is used, `other.yaml` not"),
+     "--config is given 3 times: `small.yaml` is used, `other.yaml` ignored"),
     ((*SHORT, "--set", "ftl.gc_policy=fifo", "--set", "ftl.gc_policy=greedy"),
-     "--set ftl.gc_policy is given 2 times: `greedy` is used, `fifo` not"),
+     "--set ftl.gc_policy is given 2 times: `greedy` is used, `fifo` ignored"),
     (("theory", "waf", "--spare-factor", "0.1", "--spare-factor", "0.2"),
-     "--spare-factor is given 2 times: `0.2` is used, `0.1` not"),
+     "--spare-factor is given 2 times: `0.2` is used, `0.1` ignored"),
     (("--log", "a.log", "--log", "b.log", "ecc", "limits", "--rate", "0.9", "--rate", "0.8"),
-     "--log is given 2 times: `b.log` is used, `a.log` not"),
+     "--log is given 2 times: `b.log` is used, `a.log` ignored"),
     (("ecc", "limits", "--rate", "0.9", "--rate", "0.8"),
-     "--rate is given 2 times: `0.8` is used, `0.9` not"),
+     "--rate is given 2 times: `0.8` is used, `0.9` ignored"),
     (("pts", "iops", "--target", "sim:small.yaml", "--dry-run", "--profile", "E", "--profile", "C"),
-     "--profile is given 2 times: `C` is used, `E` not"),
+     "--profile is given 2 times: `C` is used, `E` ignored"),
     (("app", "run", "--target", "sim:none", "--case", "camera=1", "--case", "camera=2"),
-     "--case camera is given 2 times: `2` is used, `1` not"),
+     "--case camera is given 2 times: `2` is used, `1` ignored"),
 ])  # fmt: skip
 def test_an_option_of_which_only_the_last_counts_is_told(
     cli: Cli, asked: tuple[str, ...], said: str

@@ -18,7 +18,7 @@ impl Nvme {
     /// The subsystem of a drive, at an address that was bound.
     ///
     /// # Errors
-    /// A sentence for names and formats that cannot be.
+    /// A sentence for names and formats that are invalid.
     pub fn new(session: &Session, setup: &Setup, address: SocketAddr) -> Result<Self, String> {
         Target::new(session, setup, address).map(|target| Self(Arc::new(target)))
     }

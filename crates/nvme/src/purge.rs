@@ -44,7 +44,7 @@ const BLOCK_ERASE: u32 = 2;
 const CRYPTO_ERASE: u32 = 4;
 /// In dword 10 of a Sanitize: blocks are not to be deallocated.
 const NO_DEALLOCATE: u32 = 1 << 9;
-/// In dword 10 of a Format: metadata and protection information, which there are none of.
+/// In dword 10 of a Format: metadata and protection information, of which there are none.
 const METADATA: u32 = 0x1f << 4;
 
 /// The state of the most recent sanitize, and that nothing was written since.

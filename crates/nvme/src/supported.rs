@@ -16,7 +16,7 @@ use crate::{latency_log, placement, zones};
 /// The two lists.
 pub(crate) const LOGS: u8 = 0x00;
 pub(crate) const FEATURES: u8 = 0x12;
-/// Commands of the management interface, which there are none of.
+/// Commands of the management interface, of which there are none.
 pub(crate) const MANAGEMENT: u8 = 0x13;
 /// Logs of every drive, and of the controller that lists subsystems.
 const OF_DRIVES: [u8; 12] =

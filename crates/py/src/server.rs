@@ -65,7 +65,7 @@ struct NvmeDoor {
     /// Shares of the namespaces.
     namespaces: Option<String>,
     multipath: bool,
-    /// The text that names are made of.
+    /// The text from which names are derived.
     seed: String,
 }
 

@@ -275,7 +275,7 @@ def _used_ratio(path: Path) -> float:
 
 @contextmanager
 def fresh(path: Path) -> Iterator[Path]:
-    """Give a directory of our own below another; it is removed in the end, however that comes.
+    """Give a directory of our own below another; it is always removed at the end.
 
     Raises:
         OutputError: when it cannot be made.

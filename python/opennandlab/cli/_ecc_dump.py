@@ -66,7 +66,7 @@ class LayoutOptions(PageOptions):
     """The code of a dump: a dialect on a page, or a file."""
 
     dialect: Annotated[
-        str | None, flag("Controller or driver whose parity it is: `ecc dump dialects`.")
+        str | None, flag("Controller or driver that defines the parity: `ecc dump dialects`.")
     ] = None
     layout: Annotated[Path | None, flag("Layout that `ecc dump guess` wrote.", metavar="FILE")] = (
         None

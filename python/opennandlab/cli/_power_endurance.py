@@ -72,7 +72,8 @@ class EnduranceOptions(Printed):
     claims: Annotated[
         str | None,
         flag(
-            "Promises of devices that are cut: honest-flush, plp, ordered, rzat; default: those "
+            "Promises of devices whose power is cut: honest-flush, plp, ordered, rzat; "
+            "default: those "
             "that follow from their options.",
             metavar="A,B",
             show_default=False,

@@ -214,7 +214,7 @@ def warning_of_repeats(parser: Any, context: Any) -> Any:  # noqa: ANN401 (of wh
             if dropped and not context.resilient_parsing and not found[0].get("quiet"):
                 terminal.note(
                     f"warning: {name} is given {len(values)} times: {legible(values[-1])} is used, "
-                    f"{legible(', '.join(dropped))} not",
+                    f"{legible(', '.join(dropped))} ignored",
                     style="yellow",
                 )
         return found

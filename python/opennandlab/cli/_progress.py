@@ -83,7 +83,7 @@ def shown(
     clock: Clock = time.monotonic,
     is_last: Callable[[State], bool] | None = None,
 ) -> Iterator[Shown[State] | None]:
-    """Yield a watcher that states how far a run is; None where nobody wants to know.
+    """Yield a watcher that states how far a run is; None if there is no caller for it.
 
     Args:
         text: One line about a state, without its end. Called only when a line is due.

@@ -27,7 +27,7 @@ SHOW_EXAMPLE = "opennandlab fleet show fleet/fleet.json --device 3"
 ONLY_EXAMPLE = "opennandlab fleet devices fleet.yaml"
 
 app = typer.Typer(
-    help="Many drives, each a little different, through the same suites.",
+    help="Run many drives, each a little different, through the same suites.",
     epilog=f"Example: {RUN_EXAMPLE}",
     no_args_is_help=True,
 )

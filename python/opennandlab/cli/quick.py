@@ -48,7 +48,7 @@ class QuickOptions(TargetOptions, Printed):
     prepare: Annotated[
         Prepared,
         flag(
-            "What is done to the whole target before: none, fill (written once from end to end), "
+            "What is done to the whole target first: none, fill (written once from end to end), "
             "steady (then written at random until the five-point rule holds)."
         ),
     ] = Prepared.NONE

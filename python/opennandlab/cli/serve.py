@@ -78,7 +78,7 @@ class ServeOptions(Options):
         bool, flag("Let NVMe hosts connect several controllers, as paths to one drive.")
     ] = False
     any_address: Annotated[
-        bool, flag("Let --tcp and --nvme be addresses that other machines reach.")
+        bool, flag("Allow --tcp and --nvme addresses that other machines can reach.")
     ] = False
     timing: Annotated[
         str,

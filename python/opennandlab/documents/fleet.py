@@ -39,7 +39,7 @@ class FleetRow(Record, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The suite, and the stage where it is another name."""
+        """The suite, and the stage if its name differs."""
         same = self.stage in {None, self.suite}
         return self.suite if same else f"{self.suite}/{self.stage}"
 

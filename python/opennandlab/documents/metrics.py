@@ -350,7 +350,7 @@ class Fairness(Record, frozen=True, kw_only=True):
 
 
 class TraceVolume(Record, frozen=True, kw_only=True):
-    """What a volume of the trace of a tenant got.
+    """Figures of a volume of the trace of a tenant.
 
     Args:
         iops: Commands per second.

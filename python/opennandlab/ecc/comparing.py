@@ -60,7 +60,7 @@ def compare(
         documents of the curves.
 
     Raises:
-        ConfigError: for a code, channel or point that cannot be.
+        ConfigError: for a code, channel or point that is invalid.
         UnlikeCodesError: when rate or frame differ by more than 1 %.
         KeyboardInterrupt: on Ctrl-C, when nothing was counted; else `CompareInterrupted`.
     """

@@ -107,7 +107,7 @@ def encode_file(
         What was done: words, bytes, injected errors.
 
     Raises:
-        ConfigError: for a file that cannot be read or a code that cannot be.
+        ConfigError: for a file that cannot be read or a code that is invalid.
         OutputError: when the container cannot be written.
     """
     source, target = Path(source), Path(target)

@@ -291,7 +291,8 @@ def curve(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         progress: Called with a `Progress` about ten times a second.
 
     Raises:
-        ConfigError: for a code, channel or point that cannot be, and for an engine that cannot.
+        ConfigError: for a code, channel or point that is invalid, and for an engine that does not
+            support it.
         ResultError: when `output` holds a curve of something else.
         CurveInterrupted: on Ctrl-C, with what was counted.
 

@@ -123,7 +123,7 @@ class Point:
         """Return the counts of a saved point.
 
         Raises:
-            ResultError: for counts that cannot be.
+            ResultError: for counts that are invalid.
         """
         origin = f"{origin}, point {row.x:g}"
         return cls(

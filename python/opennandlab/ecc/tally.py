@@ -51,7 +51,7 @@ class Tally:
         """Return the counts of a document.
 
         Raises:
-            ResultError: for counts that cannot be.
+            ResultError: for counts that are invalid.
         """
         tally = cls(**plain(counts))
         if not tally.undetected <= tally.frame_errors <= tally.frames:

@@ -52,7 +52,7 @@ def speed(  # noqa: PLR0913 - one argument for each thing that is to be chosen
         `bit_errors` instead of `x` where these were given.
 
     Raises:
-        ConfigError: for a code, channel or point that cannot be.
+        ConfigError: for a code, channel or point that is invalid.
     """
     if decoder is None:
         decoder = Decoder(arithmetic="int8")

@@ -51,7 +51,7 @@ _MS = 1e-3
 QUANTILES = ("p50", "p99", "p999", "p9999", "p99999")
 # What a percentile is of: `lat` from submission to completion, `clat` from when the kernel had it.
 KINDS = {"lat": "response time", "clat": "completion latency (clat)"}
-# Reads and writes stand apart where nothing tells the percentile of both.
+# Reads and writes are separate where the percentile of both is unknown.
 APART = {"": "", "_read": " of reads", "_write": " of writes"}
 
 

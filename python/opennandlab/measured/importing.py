@@ -42,7 +42,7 @@ ACCEPTED = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """How figures are to be read, and what is known besides; None for what nobody said.
+    """How figures are to be read, and what is known besides; None for anything not given.
 
     Args:
         test: `iops`, `throughput`, `latency` or, of series, `wsat`.

@@ -176,7 +176,7 @@ def _again(record: Mapping[str, Any]) -> tuple[dict[str, Any], Policy | None]:
 
 
 def _check(policy: Policy) -> None:
-    """Refuse what cannot be asked, and parameters that nobody takes."""
+    """Refuse what cannot be asked, and unknown parameters."""
     thing = policy.thing
     address = native.address_of(thing)
     is_class = inspect.isclass(thing)

@@ -29,7 +29,7 @@ from opennandlab.reliability.writes import Writes
 SETTLING, MEASURED = 3.0, 1.0
 # A drive of a fortieth of the programs: filled and written four times, it takes about as many.
 PROGRAMS_PER_PAGE = 40.0
-# Times the pages of the drive that a Zipf law is measured on.
+# Factor on the pages of the drive on which a Zipf law is measured.
 ZIPF_PAGES = 5
 # Pages that are written on a scaled drive while its amplification is measured, and the limit.
 PAGES_MIN, MEASURED_MAX = 1 << 23, 512.0

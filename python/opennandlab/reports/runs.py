@@ -525,7 +525,7 @@ def _point(group: Group, name: str) -> _Point:
 
 
 def _counted(group: Group, mean: Mean, frames: int) -> _Point | None:
-    """Return a frame error rate by its counts; None where seeds tell more than these."""
+    """Return a frame error rate by its counts; None if seeds are more informative."""
     means = group.means
     if frames == 0:
         return _Point(mean.mean, filling="none")

@@ -112,7 +112,7 @@ def ask(path: Path, word: str, limit_s: float = ANSWER_S) -> dict[str, Any]:
 
     Raises:
         ConfigError: when the server refuses.
-        OutputError: when nobody answers there.
+        OutputError: if there is no answer.
     """
     try:
         with socket.socket(socket.AF_UNIX) as link:

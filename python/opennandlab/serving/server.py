@@ -130,7 +130,7 @@ class Served:
         plan: What and where.
 
     Raises:
-        ConfigError: for a plan that cannot be; nothing was made then.
+        ConfigError: for a plan that is invalid; nothing was made then.
         ImageError: for an image that cannot be read.
         OutputError: for files that could not be written later.
 
@@ -327,10 +327,10 @@ class Served:
 
 
 def _check_saving(plan: Plan) -> None:
-    """Refuse periods that cannot be, and saves without a file.
+    """Refuse periods that are invalid, and saves without a file.
 
     Raises:
-        ConfigError: for a period that cannot be.
+        ConfigError: for a period that is invalid.
     """
     if plan.save_every is None:
         return

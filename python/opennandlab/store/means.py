@@ -49,7 +49,7 @@ class Means:
 
     Args:
         by: Columns that distinguish the rows.
-        added: Those of them that nobody asked for, without which unlike points would be averaged.
+        added: Those of them that were not requested, without which unlike points would be averaged.
         metrics: Names of the metrics.
         groups: The rows, in the order of their values.
         failed: Points that the conditions hold for and that failed.

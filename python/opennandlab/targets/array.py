@@ -82,7 +82,7 @@ class ArrayTarget(Target):
         open_member: Opens a drive by its entry in the list of members, and its number.
 
     Raises:
-        ConfigError: for an array that cannot be, with the key.
+        ConfigError: for an array that is invalid, with the key.
     """
 
     kind: ClassVar[str] = "sim"

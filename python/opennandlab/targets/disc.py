@@ -123,7 +123,7 @@ class DiscTarget(Target):
     `head` is the byte behind which the head is.
 
     Raises:
-        ConfigError: for a disc that cannot be.
+        ConfigError: for a disc that is invalid.
     """
 
     kind: ClassVar[str] = "sim"

@@ -195,7 +195,7 @@ class Queue:
 
     def _check(self, number: int) -> None:
         if number != self._number:
-            raise ValueError(f"command {number} was not asked")
+            raise ValueError(f"a reply to command {number}, which was not sent")
 
     def _send(self, tag: int, offset: int, data: bytes) -> None:
         """Send the data that the controller is ready for."""

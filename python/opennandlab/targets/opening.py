@@ -205,7 +205,7 @@ def _other(request: Request, source: str, document: dict[str, Any]) -> Target:
     """Open a disc or an array.
 
     Raises:
-        ConfigError: for one that cannot be, and for arrays of arrays.
+        ConfigError: for one that is invalid, and for arrays of arrays.
     """
     from opennandlab.targets.disc import DiscTarget
 

@@ -111,7 +111,7 @@ class Plan:
 
 
 def make_plan(path: str, consent: Consent, work: Work, probe: Probe | None = None) -> Plan:
-    """Say what a test would do to a device, whether or not it may.
+    """Return what a test would do to a device, whether or not that is allowed.
 
     Raises:
         TargetError: when the path is not a block device.

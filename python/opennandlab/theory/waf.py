@@ -58,7 +58,7 @@ class Traffic:
     """Open blocks: `single`, `host_gc` (apart), `hot_cold` (apart, by an oracle)."""
 
     def __post_init__(self) -> None:
-        """Refuse names that nobody knows."""
+        """Refuse unknown names."""
         for name, value, accepted in (
             ("pattern", self.pattern, PATTERNS),
             ("frontiers", self.frontiers, FRONTIERS),

@@ -76,13 +76,13 @@ pub enum CellError {
         /// The refused number.
         reads: usize,
     },
-    /// A distance of thresholds that cannot be.
+    /// A distance of thresholds that is invalid.
     #[error("threshold spacing {spacing} is refused; accepted: above 0, up to 2")]
     Spacing {
         /// The refused distance.
         spacing: f64,
     },
-    /// A threshold that cannot be.
+    /// A threshold that is invalid.
     #[error("threshold {voltage} is refused; accepted: -10 to 10, in units of half the distance")]
     Threshold {
         /// The refused voltage.

@@ -35,13 +35,13 @@ pub enum ChannelError {
     /// There are no such states or reads.
     #[error(transparent)]
     Cell(#[from] CellError),
-    /// A code rate that cannot be.
+    /// A code rate that is invalid.
     #[error("rate {rate} is refused; accepted: 1e-6 to 0.999999")]
     Rate {
         /// The refused rate.
         rate: f64,
     },
-    /// An Eb/N0 that cannot be.
+    /// An Eb/N0 that is invalid.
     #[error("Eb/N0 of {ebn0_db} dB is refused; accepted: -20 to 40")]
     Ebn0 {
         /// The refused value.

@@ -89,7 +89,7 @@ impl Channel {
         Ok(Self::gaussian(states, states))
     }
 
-    /// Cells whose voltage is known; LLRs are those of the states that are believed in.
+    /// Cells whose voltage is known; LLRs are those of the assumed states.
     pub fn gaussian(states: TwoStates, believed: TwoStates) -> Self {
         let kind = Kind::Gaussian { states, believed, normal: Box::new(Normal::new()) };
         Self { kind, error_rates: states.error_rates() }

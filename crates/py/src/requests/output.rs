@@ -59,7 +59,7 @@ impl Output {
     }
 
     /// Adds rows, unless some could not be written before.
-    /// Of those that cannot be, as many as fit.
+    /// Of the invalid ones, as many as fit.
     pub(super) fn add(&mut self, names: &Names, rows: &[RequestRow]) {
         let mut left = if self.problem.is_some() { &[] } else { rows };
         let mut count = left.len();

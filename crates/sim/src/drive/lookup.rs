@@ -27,7 +27,7 @@ impl Front<'_> {
 
     /// A command begins that goes to a map other than one of pages in RAM.
     pub(super) fn begin_mapped<S: CommandSink>(&mut self, sink: &mut S, command: &HostCommand) {
-        // What leaves a write buffer has forgotten its request.
+        // Data that leaves a write buffer no longer has a request.
         let pages = if self.is_plain { self.pages(command).len() as u32 } else { 1 };
         self.ftl.begin_request(pages);
         if !sink.looks_up_itself() {

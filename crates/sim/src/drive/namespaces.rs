@@ -1,4 +1,4 @@
-//! Namespaces on the dies of a drive: their pools, their sizes, and what cannot be.
+//! Namespaces on the dies of a drive: their pools, their sizes, and the refused combinations.
 //!
 //! ```text
 //! dies ─► blocks of each namespace ─► T of all of them ─► U = T / (1 + OP) ─► U x size_pct each

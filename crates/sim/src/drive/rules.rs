@@ -1,4 +1,4 @@
-//! A device file is read and checked: devices that cannot be, in the order in which they are
+//! A device file is read and checked: devices that are invalid, in the order in which they are
 //! refused.
 //!
 //! A rule has the path of a key and, if the device breaks it, the message. Ranges of single keys

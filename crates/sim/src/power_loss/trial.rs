@@ -45,7 +45,7 @@ pub(super) enum Until {
 pub(super) struct Left {
     /// How long it had power.
     pub(super) powered: Ns,
-    /// The memory of the reads of the flash at that time.
+    /// The state of the reads of the flash at that time.
     pub(super) reads: Option<ReadMemory>,
     /// Pages that the recovery programmed.
     pub(super) recovered_pages: u64,

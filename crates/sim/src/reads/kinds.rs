@@ -126,7 +126,7 @@ impl Kinds {
         self.lives = (0..programs_per_page).map(|behind| 1.0 + share * f64::from(behind)).collect();
     }
 
-    /// Cuts have left marks with these effects.
+    /// Power cuts have left marks with these effects.
     pub(super) fn set_scars(&mut self, factors: ScarFactors) {
         self.scars = Some(factors);
         self.forget();

@@ -152,7 +152,8 @@ impl Hosts {
         !self.is_closed && self.meter.is_open(now)
     }
 
-    /// Draws the next command of a host, within the limit: its place in the batch of the host.
+    /// Draws the next command of a host, within the limit; returns its place in the batch of the
+    /// host.
     #[inline(always)]
     #[allow(clippy::inline_always)] // for each command of a closed loop
     fn draw(&mut self, tenant: usize, now: Ns) -> Option<usize> {

@@ -276,7 +276,7 @@ impl Simulation {
     /// The first commands of a stimulus, threads in turn.
     ///
     /// # Errors
-    /// [`ConfigError`] when the stimulus cannot be.
+    /// [`ConfigError`] when the stimulus is invalid.
     pub fn cell_commands(
         &self,
         spec: &str,

@@ -109,7 +109,7 @@ impl Session {
         self.life.service = self.life.service.plus(service);
     }
 
-    /// What a front end noted, and images keep.
+    /// Records of a front end, which images keep.
     pub fn note(&self, name: &str) -> Option<&Value> {
         self.life.notes.get(name)
     }

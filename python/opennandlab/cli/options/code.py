@@ -253,7 +253,7 @@ class MeasuredOptions(ArithmeticOptions, ChannelOptions, StateOptions, DrawnOpti
         """Return the arguments of a measurement.
 
         Raises:
-            ConfigError: for a number of frames that cannot be.
+            ConfigError: for a number of frames that is invalid.
         """
         return {
             "decoder": self.chosen_decoder(prefers_int8=False),

@@ -175,7 +175,7 @@ class StandardTests(Family):
         ]
 
     def doubts(self, documents: Sequence[Measured]) -> Iterator[Finding]:
-        """Yield what clouds the deltas, and what the documents themselves warn of."""
+        """Yield what makes the deltas uncertain, and the warnings of the documents."""
         verdicts = [one.verdict for one in documents]
         weak = {one.text for one in verdicts if one.word in {"smoke", "partial"}}
         for text in dict.fromkeys(one.text for one in verdicts if one.text in weak):

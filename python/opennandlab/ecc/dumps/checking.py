@@ -48,7 +48,7 @@ class Checked:
 
     @property
     def flips(self) -> int:
-        """Corrected bits in all."""
+        """Corrected bits in total."""
         return sum(bits * count for bits, count in self.corrected.items())
 
     def rber(self) -> tuple[float, float, float] | None:

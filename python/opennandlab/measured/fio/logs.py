@@ -111,7 +111,7 @@ def read(text: str, file: str) -> Log | None:
     if wrong.size or width <= at + 1:
         raise ResultError(f"{file}: row {1 + int(wrong[:1].sum())}: no direction; accepted: "
                           f"{ACCEPTED}")  # fmt: skip
-    # Where times begin again another process was appended.
+    # If times begin again, another process was appended.
     falls = np.flatnonzero(np.diff(data[:, 0]) < 0) + 1
     ends = [*falls.tolist(), len(data)]
     if named is None and falls.size and min(np.diff([0, *ends])) < 2:

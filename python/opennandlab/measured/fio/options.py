@@ -31,7 +31,7 @@ CACHED = frozenset({"psync", "sync", "vsync", "pvsync", "pvsync2", "libaio", "io
 
 @dataclass(frozen=True)
 class Load:
-    """A load as it was asked for; None for what nobody said.
+    """A load as it was asked for; None for anything not given.
 
     Args:
         is_random: Whether requests are at random places.

@@ -61,7 +61,7 @@ def _unit_s(name: str) -> float:
 
 
 def spans(jobs: Mapping[Key, Sequence[Record]]) -> dict[Key, Span]:
-    """Return when the jobs of one host ran, without those of which nothing tells it.
+    """Return when the jobs of one host ran, without those for which that is unknown.
 
     Args:
         jobs: The processes of each, in the order of the output.

@@ -102,7 +102,7 @@ def measured(
         watch: Told what share is done; what it raises ends the run.
 
     Raises:
-        ConfigError: for a device that cannot be, or cells that it cannot do.
+        ConfigError: for a device that is invalid, or cells that it cannot do.
         TargetError: when the drive fails.
     """
     target = SimulatedTarget(dict(device), seed=seed)

@@ -87,7 +87,7 @@ class Point:
     Args:
         name: `MaxIOPS`, `MinIOPS`, `MidIOPS`; with more of these, `MidIOPS 1`, …
         chosen: The combination.
-        target_iops: What it should come near to; None for the ends.
+        target_iops: Target value; None for the ends.
         note: What is unusual about it; empty for nothing.
     """
 

@@ -75,7 +75,7 @@ class Option:
         maximum: Largest number; None for any.
         by_version: Default of another version than 2.0.2.
         accepted: What a text without choices may be, in words; empty for anything.
-        reader: Raises `ValueError` for a text that cannot be.
+        reader: Raises `ValueError` for a text that is invalid.
         is_length: Whether less than the default is less writing, or time, than the specification
             has.
         spelled: Name on the command line; empty for that of the key.

@@ -104,7 +104,7 @@ def add_on(bench: Bench, stimulus: Stimulus) -> Histogram:
 
 
 def drift(window_us: float | None, after: Histogram, what: str) -> str | None:
-    """Return what to say where the histogram has another mean than the window; None else."""
+    """Return a warning if the histogram has another mean than the window; else None."""
     if not window_us or not after.count:
         return None
     mean_us = after.sum_ns / after.count * 1e-3

@@ -33,7 +33,7 @@ LETTER = 6.4
 ROW = 20
 # Height of a row of names above a plot.
 ROW_NAMES = 14
-# More names along a side of a solid lie on one another on a narrow screen.
+# More labels along an axis of a 3-D figure overlap on a narrow screen.
 NARROW_TICKS = 8
 # Distance of the eye, so that the whole box fits.
 EYE = {"x": 1.26, "y": 1.5, "z": 0.86}

@@ -374,7 +374,7 @@ def _real_world(found: pts_rwsw.RwswResults, _: PtsDocument) -> Found:
         yield one("replayed in", sum(step.busy_s for step in found.replay), "s of requests")
 
 
-# Results -> what is quoted of them.
+# Results -> the figures quoted from them.
 OF: dict[type[Results], Callable[[Any, PtsDocument], Found]] = {
     pts_results.IopsResults: _iops,
     pts_results.ThroughputResults: _throughput,

@@ -76,7 +76,7 @@ def calibrate(  # noqa: PLR0913 (all but three by name)
         The fitted device and its document; after Ctrl-C the best, as partial.
 
     Raises:
-        ConfigError: for a key, bounds or a device that cannot be.
+        ConfigError: for a key, bounds or a device that is invalid.
         ResultError: for a document without common cells.
 
     One key does not make this small drive the measured one:

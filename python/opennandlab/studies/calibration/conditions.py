@@ -1,7 +1,8 @@
 """How the cells of a measured document are run: what its header says, what is asked, what is left.
 
 A large device is simulated with fewer pages in its blocks (`core.shrinking`), or with fewer blocks
-per plane where that cannot be: dies and all shares stay, so its rates do. What a test wrote to a
+per plane where that is impossible: dies and all shares stay, so its rates do. What a test wrote to
+a
 part of the drive becomes the same share of the smaller one.
 """
 

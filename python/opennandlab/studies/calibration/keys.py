@@ -21,7 +21,7 @@ from opennandlab.core.config import DeviceConfig
 
 # A range of this factor or more is searched on a log scale.
 LOG_FACTOR = 4.0
-# Bounds where nobody gave any: so many times less and more.
+# Bounds if none are given: less and more by this factor.
 SPAN = 10.0
 KEYS_MAX = 20
 # Combinations of values, each with a separate fit.
@@ -115,7 +115,7 @@ def choices(wanted: Mapping[str, Asked], device: DeviceConfig) -> list[dict[str,
         device: The device before.
 
     Raises:
-        ConfigError: for too many combinations, and for one that cannot be.
+        ConfigError: for too many combinations, and for one that is invalid.
     """
     lists = {path: asked for path, asked in wanted.items() if isinstance(asked, list)}
     for path, values in lists.items():

@@ -65,7 +65,7 @@ class Model(Protocol):
     """What gives figures for values of keys."""
 
     def __call__(self, batch: Sequence[Values]) -> list[list[float] | None]:
-        """Return the figures of all cells for each set; None for a device that cannot be."""
+        """Return the figures of all cells for each set; None for a device that is invalid."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ class Objective:
         held_out: Names of the cells that do not count.
         model: Gives the figures.
         runs_max: At most so many runs are planned, for the progress.
-        watch: Called with the progress; None for nobody.
+        watch: Called with the progress; None for no caller.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (what a fit consists of)

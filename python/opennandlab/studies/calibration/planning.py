@@ -148,7 +148,7 @@ def plan(  # noqa: PLR0913 (all but three by name)
         force: Take uncertain cells.
 
     Raises:
-        ConfigError: for a key, bounds or a device that cannot be.
+        ConfigError: for a key, bounds or a device that is invalid.
         ResultError: for a document without common cells, or with uncertain ones.
     """
     _check(seed, starts)

@@ -35,7 +35,7 @@ PATIENCE = 10
 # Places that are drawn for each further start.
 DRAWS = 16
 GAIN_MIN = 0.05
-# What stands for the loss of a device that cannot be.
+# What stands for the loss of a device that is invalid.
 LOSS_MAX = 1e6
 # Polishing.
 TURNS_MAX = 8

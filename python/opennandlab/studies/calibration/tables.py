@@ -140,7 +140,7 @@ def measured(
         force: Take cells that were not steady.
 
     Raises:
-        ResultError: for cells that cannot be, figures of two drives, and nothing to compare.
+        ResultError: for cells that are invalid, figures of two drives, and nothing to compare.
     """
     _one_drive([one for one in sources if isinstance(one, PtsDocument)])
     warnings: list[str] = []

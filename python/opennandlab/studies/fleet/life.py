@@ -79,7 +79,7 @@ class Sample:
         """Return the drives with their seeds.
 
         Raises:
-            ConfigError: for a device or settings that cannot be.
+            ConfigError: for a device or settings that are invalid.
         """
         life = {key: value for key, value in self.life.items() if value is not None}
         return Fleet.of(
@@ -108,7 +108,7 @@ class LifeCampaign:
         watch: Called with the progress.
 
     Raises:
-        ConfigError: for a sample that cannot be.
+        ConfigError: for a sample that is invalid.
     """
 
     def __init__(

@@ -82,7 +82,7 @@ class Campaign:
         retry: Whether points that failed before are run again.
 
     Raises:
-        ConfigError: for an index that the fleet does not have, or a suite that cannot be.
+        ConfigError: for an index that the fleet does not have, or a suite that is invalid.
     """
 
     def __init__(

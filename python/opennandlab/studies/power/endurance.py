@@ -95,7 +95,7 @@ class Settings:
         claims: What devices promise when they are cut; None: what their options say.
 
     Raises:
-        ConfigError: for what cannot be.
+        ConfigError: for invalid values.
     """
 
     fleet: Mapping[str, Any]
@@ -136,7 +136,7 @@ class Settings:
         self._check_cuts()
 
     def check(self, folder: Path = Path()) -> None:
-        """Refuse a fleet that cannot be; nothing runs.
+        """Refuse a fleet that is invalid; nothing runs.
 
         Raises:
             ConfigError: with the key.
@@ -279,7 +279,7 @@ class Campaign:
         watch: Told the suite and how far it is.
 
     Raises:
-        ConfigError: for a fleet that cannot be.
+        ConfigError: for a fleet that is invalid.
     """
 
     def __init__(

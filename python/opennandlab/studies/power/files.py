@@ -78,7 +78,7 @@ class Settings:
         seed: Seed of the cuts.
 
     Raises:
-        ConfigError: for what cannot be.
+        ConfigError: for invalid values.
     """
 
     device: DeviceConfig

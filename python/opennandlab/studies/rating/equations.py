@@ -43,7 +43,7 @@ class Flash:
         pages: g, of a word line.
         page_bytes: P.
         read_us: tR, mean of the page types.
-        erase_us: Of a block; 0 leaves erases out.
+        erase_us: Erase time of a block; 0 leaves erases out.
         word_lines: Of a block.
         metadata: Share of a row for the drive itself.
         parity: Share of a row.

@@ -68,7 +68,7 @@ class Cluster(Engine):
 
         Raises:
             ConfigError: where Dask is not installed.
-            EngineError: where nobody answers.
+            EngineError: if there is no answer.
         """
         distributed = _library()
         if address is not None:

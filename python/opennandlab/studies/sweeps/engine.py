@@ -33,7 +33,7 @@ SPARE_MEMORY_SHARE = 0.1
 # How long a thread may keep the interpreter from another that comes back from its simulation: of
 # 7 ms that a short point takes, 1 is Python's.
 SWITCH_S = 0.00005
-# Short points are taken together: whoever wakes up for each of them stops the others each time.
+# Short points are taken together: waking up for each of them would stop the others each time.
 GATHER_S = 0.02
 # How long a point may take to end when it is told to, before code of the user's own is interrupted.
 GRACE_S = 0.5
@@ -159,7 +159,7 @@ def slots_for(need_bytes: int, jobs: int | None) -> int:
 
 
 def _spare_bytes() -> int | None:
-    """Return what points may take of the memory; None where nobody knows what there is."""
+    """Return what points may take of the memory; None if it is unknown."""
     free = available_bytes()
     return None if free is None else int(free * (1.0 - SPARE_MEMORY_SHARE))
 

@@ -275,7 +275,7 @@ class Run:
         return [self.sweep.point(state.cell, at) for at in range(len(state.points), wanted)]
 
     def _impossible(self, state: _State) -> Point:
-        """Return a point that stands for a combination that cannot be."""
+        """Return a point that stands for a combination that is invalid."""
         settings = {"request": dict(self.sweep.request), "changes": dict(self.sweep.changes)}
         settings["coordinates"] = dict(state.cell.coordinates)
         return Point(self.sweep.verb.name, settings, None, state.cell.coordinates)

@@ -46,7 +46,7 @@ class Seeds:
     is_random: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Refuse invalid values."""
         for name, value in (("count", self.count), ("max", self.count_max)):
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= COUNT_MAX:
                 raise ConfigError(

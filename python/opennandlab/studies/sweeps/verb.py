@@ -54,7 +54,7 @@ class Verb(ABC):
             request: The part of a sweep that all points share; checked by `check`.
 
         Raises:
-            ConfigError: also what is returned raises it, for a point that cannot be.
+            ConfigError: also what is returned raises it, for a point that is invalid.
         """
 
     @abstractmethod

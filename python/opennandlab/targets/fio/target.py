@@ -249,7 +249,7 @@ class FioTarget(Target):
         time.sleep(seconds)
 
     def close(self) -> None:
-        """Remove job files and outputs that nobody asked for; of a failed run they stay."""
+        """Remove job files and outputs that were not requested; of a failed run they stay."""
         if self._is_own_folder and not self._failed:
             shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -24,7 +24,8 @@ use crate::op::Source;
 use crate::units::{BlockId, Ns};
 
 impl Flash {
-    /// Whether nothing can start on a die, and nothing hangs on when that is noticed. Most events
+    /// Whether nothing can start on a die, and the time at which this is noticed has no effect.
+    /// Most events
     /// leave a die like that, so it is asked before anything is called.
     #[inline]
     pub(super) fn has_no_turn(&self, index: u32) -> bool {

@@ -350,7 +350,7 @@ impl Pool {
             if !is_due {
                 return;
             }
-            // What the cache has for good gives no block back, and needs one to spare.
+            // The static part of the cache gives no block back, and needs a spare one.
             let folds = self.fold_at_once(books, sink)
                 || self.make_spare(books, sink, None).is_ok() && self.fold_at_once(books, sink);
             if !folds {

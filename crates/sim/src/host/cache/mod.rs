@@ -32,7 +32,7 @@ const PAGES_MAX: u32 = 1 << 24;
 
 /// Which page leaves a full cache.
 pub trait Replacement: Send {
-    /// Pages that are here.
+    /// Pages in the cache.
     fn len(&self) -> usize;
 
     /// Whether there is none.

@@ -87,7 +87,7 @@ def rates(text: str) -> list[Rate]:
     """Read loads.
 
     Raises:
-        ValueError: for one that cannot be.
+        ValueError: for one that is invalid.
 
     >>> rates("50%,40k")
     [Rate(value=0.5, is_share=True), Rate(value=40000.0, is_share=False)]
@@ -297,7 +297,7 @@ def _of_probe(point: LoadPoint) -> float:
 
 
 def _sees_collection(bench: Bench, cells: list[Cell]) -> bool | None:
-    """Whether data was moved in the windows; None where nobody can tell."""
+    """Whether data was moved in the windows; None if that is unknown."""
     waf = course.waf_of(cells)
     known = inside_of(bench)
     if waf is None:

@@ -103,7 +103,7 @@ def listed(text: str) -> list[Zone]:
     """Read a list of points; empty for `auto`.
 
     Raises:
-        ValueError: for one that cannot be.
+        ValueError: for one that is invalid.
 
     >>> [one.name for one in listed("1x1GiB,2x1GiB")]
     ['1 x 1024 MiB', '2 x 1024 MiB']

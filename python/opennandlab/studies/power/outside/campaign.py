@@ -8,7 +8,7 @@ of it. Units that were found damaged are written again before the next cut, so e
 itself; the drive is never formatted. Where hosts do so, what was not answered is sent again and
 flushed then, and the next cut shows whether it was kept. A drive that counts its losses of power
 must count each. A campaign that was interrupted goes on with its counts, and
-fills the range again, since nobody knows what the drive holds.
+fills the range again, since the contents of the drive are unknown.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Settings:
         after_ms: Least and most time from the first request to the cut.
 
     Raises:
-        ConfigError: for what cannot be.
+        ConfigError: for invalid values.
     """
 
     cuts: int = 200

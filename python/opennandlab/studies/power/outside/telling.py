@@ -22,7 +22,7 @@ def document(
     """Return the document of the campaign.
 
     Args:
-        campaign: As far as it came.
+        campaign: Up to the point that it reached.
         command: What ran it.
         wall_s: Time that it took.
         partial: Whether it was interrupted.

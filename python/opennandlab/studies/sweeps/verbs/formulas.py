@@ -43,7 +43,7 @@ class Formula(Verb):
             name: As it is typed.
             metric: What is drawn.
             usual: Parameters and their defaults; None for none.
-            compute: Parameters -> values by name; raises `ValueError` for what cannot be.
+            compute: Parameters -> values by name; raises `ValueError` for invalid values.
             stated: Parameters -> the same, with the content of files instead of their names.
         """
         self.name = name  # type: ignore[misc]

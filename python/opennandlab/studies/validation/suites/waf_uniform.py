@@ -50,7 +50,7 @@ COLUMNS: tuple[tuple[str, int, int], ...] = (
     ("d_choices", 64, 3),
     ("d_choices", 64, 10),
     ("random", 64, 0),
-    # Small blocks come full and empty as victims: the rare paths of collection.
+    # Small blocks are full or empty as victims: the rare paths of collection.
     ("random", 8, 0),
 )
 QUICK_CELLS: tuple[tuple[float, tuple[str, int, int]], ...] = (

@@ -300,7 +300,7 @@ def _throttles() -> Iterator[Case]:
     heating, cooling = math.log((hot - 70) / (hot - 75)), math.log((75 - cool) / (70 - cool))
     yield row(
         name="thermal",
-        title="A hot drive goes to and fro between its two rates",
+        title="A hot drive alternates between its two rates",
         runs=compared(((off, reads), (on, reads))),
         quantity="read throughput on / off",
         measure=quotient(READ_RATE),
