@@ -299,7 +299,7 @@ def test_tags_and_notes_are_given_by_command(runs: Any) -> None:
             for letter in "\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u200b\x9b\u2028"
         ),
         (("tag", one, "none", "--remove"), "has no tag `none`; accepted: figure-3"),
-        (("tag", one, "--remove"), "names no tag"),
+        (("tag", one, "--remove"), "is given without a tag"),
         (("tag", "ffffffff", "x"), "no point"),
         (("note", one, "x" * 2001), "accepted: 2000"),
     ):

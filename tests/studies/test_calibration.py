@@ -334,7 +334,7 @@ def test_bounds_come_from_the_schema_and_the_value() -> None:
         (["nand.timing.t_read_us=200:20"], "200:20 is the wrong way round"),
         (["nand.timing.t_read_us=20:20"], "20:20 is not a range"),
         (["nand.timing.t_read_us=a:b"], "`a:b` are not bounds"),
-        (["nand.timing.t_read_us=-5:20"], "with -5 there is no device"),
+        (["nand.timing.t_read_us=-5:20"], "with -5 the device is invalid"),
         (["nand.channels=1.5:8"], "holds whole numbers"),
         (["ftl.write_buffer_pages"], "is 0, which gives no range"),
         (["nand.timing.t_read_us", "nand.timing.t_read_us"], "named twice"),

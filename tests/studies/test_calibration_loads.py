@@ -304,7 +304,7 @@ def test_choices_are_limited_and_checked() -> None:
         choices(many, whole)
     with pytest.raises(ConfigError, match="named twice"):
         choices(parse(["ftl.gc_policy=greedy,greedy"]), whole)
-    with pytest.raises(ConfigError, match=r"with ftl.gc_policy greed there is no device"):
+    with pytest.raises(ConfigError, match=r"with ftl.gc_policy greed the device is invalid"):
         choices(parse(["ftl.gc_policy=greedy,greed"]), whole)
     with pytest.raises(ConfigError, match="is not a value"):
         parse(["ftl.gc_policy=greedy,[1]"])

@@ -178,7 +178,7 @@ def test_a_device_is_proved_like_a_file(loop, tmp_path):
     one, two = map(loop, images)
     consent = Consent(destructive=True, i_know=Path(one).name)
     fio = confused(tmp_path, Path(two))
-    with pytest.raises(TargetError, match="fio opens something else"):
+    with pytest.raises(TargetError, match="fio opens another target"):
         DeviceTarget(one, consent=consent, folder=tmp_path / "a", fio=fio)
     assert not any(images[0].read_bytes())
     assert not any(images[1].read_bytes())
