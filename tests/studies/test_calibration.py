@@ -330,7 +330,7 @@ def test_bounds_come_from_the_schema_and_the_value() -> None:
     ("free", "expected"),
     [
         (["nand.timing.t_raed_us"], r"no such key.*did you mean `nand.timing.t_read_us`"),
-        (["nand.cell_type"], "`TLC`, which is no number"),
+        (["nand.cell_type"], "`TLC`, which is not a number"),
         (["nand.timing.t_read_us=200:20"], "200:20 is the wrong way round"),
         (["nand.timing.t_read_us=20:20"], "20:20 is not a range"),
         (["nand.timing.t_read_us=a:b"], "`a:b` are not bounds"),
