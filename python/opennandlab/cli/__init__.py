@@ -28,7 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "opennandlab benchmark -w W2 -c tlc_standard --seed 42 --output results.json",
     ),
     "verify": (
-        "Run what a result file holds again and compare byte by byte.",
+        "Repeat the run of a result file and compare byte by byte.",
         "opennandlab verify results.json",
     ),
     "compare": (

@@ -44,7 +44,7 @@ class Requests:
         """Refuse what cannot be written.
 
         Raises:
-            ConfigError: for a share of the requests that is none.
+            ConfigError: for an invalid share of the requests.
             OutputError: for another ending, and for a file that could not be made.
         """
         if isinstance(self.every, bool) or not 1 <= self.every <= EVERY_MAX:

@@ -409,7 +409,7 @@ class Target(ABC):
         """Count slow commands, for the logs of a simulated drive.
 
         Raises:
-            ConfigError: for a target that is none.
+            ConfigError: for an unknown target.
         """
         raise ConfigError(
             "ocp",

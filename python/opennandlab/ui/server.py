@@ -70,7 +70,7 @@ def bound(host: str, port: int) -> socket.socket:
     """Return a socket that listens.
 
     Raises:
-        ConfigError: for an address that is none of this machine.
+        ConfigError: for an address that is not of this machine.
         WriteError: for a port that is taken.
     """
     try:

@@ -107,7 +107,7 @@ def weights_of(text: str | None) -> dict[str, float]:
     """Return weights by kind of figure.
 
     Raises:
-        ResultError: for an unknown kind, or a weight that is none.
+        ResultError: for an unknown kind, or an invalid weight.
 
     >>> weights_of("waf=1,p99.9=0")["p99.9"]
     0.0

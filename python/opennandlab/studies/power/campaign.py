@@ -152,7 +152,7 @@ class Settings:
 
 
 def check_limit(limit_us: float) -> None:
-    """Refuse a time from power to ready that is none.
+    """Refuse an invalid time from power to ready.
 
     Raises:
         ConfigError: for what is not above 0, or beyond a week.

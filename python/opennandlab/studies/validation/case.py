@@ -450,7 +450,7 @@ def lookup(document: Document, path: str) -> float:
 
     Raises:
         KeyError: when the path does not exist.
-        ValueError: when it holds null or no number.
+        ValueError: when it is null or not a number.
 
     Example:
         >>> lookup({"a": {"b": 3}}, "a.b")

@@ -32,7 +32,7 @@ CLOCKS = {"2": "clock_gettime", "3": "cpu"}
 
 
 class OutputError(ValueError):
-    """Output that fio did not end, or that is none of fio's."""
+    """Output that fio did not end, or that is not fio's."""
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,7 @@ struct Collector<'a, S> {
     sink: &'a mut S,
     /// The line that a record becomes.
     record_line: String,
-    /// Of the names of the volumes.
+    /// Total length of the volume names, in bytes.
     name_bytes: u64,
     volumes: Vec<String>,
     volume_indices: Index,
