@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from opennandlab.base.errors import ConfigError
+from opennandlab.base.plain import is_number
 from opennandlab.documents.record import JsonObject
 from opennandlab.reports.figure.model import Plot
 from opennandlab.reports.figure.paper import Paper
@@ -22,7 +23,7 @@ from opennandlab.reports.model import Item, Report, Table
 from opennandlab.reports.output import write
 from opennandlab.reports.runs import Formula, Wanted, choose, named, report, subject
 from opennandlab.reports.thinned import cut, thinned
-from opennandlab.stats.groups import grouped
+from opennandlab.stats.groups import Group, grouped
 from opennandlab.store import Rows, Store
 from opennandlab.store.conditions import resolved, unknown
 from opennandlab.store.entry import Scalar
@@ -183,7 +184,7 @@ def of_rows(
         # Rows are the newest first; tables and lines have the order in which points were run.
         for row in reversed(list(rows))
     ]
-    groups = grouped(points)
+    groups = _in_order(grouped(points), varied)
     names = list(dict.fromkeys(name for group in groups for name in group.means))
     wanted = choose(groups, asked, metric, THEORY.get(metric))
     if settings is not None and wanted.theory is not None:
@@ -191,6 +192,26 @@ def of_rows(
     shown = [name for name in (metric, THEORY.get(metric)) if name in names]
     made = report(title or subject(wanted), groups, wanted, shown)
     return Drawn(made, wanted, len(points), tuple(varied), known)
+
+
+def _in_order(groups: Sequence[Group], varied: Sequence[str]) -> list[Group]:
+    """Return groups by their settings: numbers rise, words keep the order in which they come.
+
+    Points that ran next to each other end in any order.
+    """
+    places: dict[str, dict[Scalar, int]] = {name: {} for name in varied}
+    for group in groups:
+        for name, known in places.items():
+            known.setdefault(group.coordinates[name], len(known))
+
+    def rank(group: Group) -> list[tuple[bool, float]]:
+        found = ((known, group.coordinates[name]) for name, known in places.items())
+        return [
+            (False, float(value)) if is_number(value) else (True, known[value])
+            for known, value in found
+        ]
+
+    return sorted(groups, key=rank)
 
 
 def _formula(rows: Rows, varied: Sequence[str], settings: Callable[[str], JsonObject]) -> Formula:
