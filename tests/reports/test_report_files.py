@@ -122,7 +122,7 @@ def test_an_empty_report_has_no_script() -> None:
     chapter = views.chapter({"schema": "opennandlab.pts/1", "test": "iops"}, "name")
     text = html.page(Report(chapter.title, "", (chapter,)))
     assert "<script>" not in text
-    assert "the document has no title, name, header, phases" in text
+    assert "The document has no title, name, header, phases" in text
 
 
 def test_csv_holds_every_table_and_all_cells(tmp_path: Path) -> None:

@@ -23,12 +23,20 @@ def words(values: dict[str, Any]) -> str:
     return ", ".join(f"{name} {number(value)}" for name, value in values.items())
 
 
-def spoken(values: dict[str, Any]) -> str:
-    from opennandlab.base.words import number
-    from opennandlab.reports.labels import parts
+SPOKEN = {
+    "pe_cycles": "P/E cycles", "retention_h": "h since programming", "temperature_c": "°C",
+    "reads": "reads per page of the block",
+}  # fmt: skip
 
-    told = ((*parts(name)[:2], value) for name, value in values.items())
-    return ", ".join(f"{name} {number(value)} {unit}".strip() for name, unit, value in told)
+
+def spoken(values: dict[str, Any]) -> str:
+    """Return stresses in words, for the line below the title of a page."""
+    from opennandlab.base.words import number
+
+    return ", ".join(
+        f"{number(value) if value or name != 'reads' else 'no'} {SPOKEN.get(name, name)}"
+        for name, value in values.items()
+    )
 
 
 def print_rows(rows: list[dict[str, Any]], names: list[str]) -> None:

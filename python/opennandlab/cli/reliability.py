@@ -1,6 +1,6 @@
 """`reliability`: error rates, LLRs and retry tables of models; life tests of drives."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -550,7 +550,13 @@ def _draw(
     heading, heads = "Parameters of the model", ("parameter", "value")
     rows = tuple((parameters or {}).items())
     tables = [Table("parameters", heading, heads, rows)] if rows else []
-    draw(page_of(title, lead, [drawn, *tables]), plot, paper, is_told=is_told)
+    made = page_of(title, lead, [drawn, *tables])
+    [chapter] = made.chapters
+    # Curves are what the page is for; the parameters are there on demand.
+    sections = tuple(replace(one, folded=one.id == "parameters") for one in chapter.sections)
+    chapter = replace(chapter, sections=sections)
+    made = replace(made, kind="bit errors of flash", chapters=(chapter,))
+    draw(made, plot, paper, is_told=is_told)
 
 
 def _device(config: str | None, sets: list[str] | None) -> "DeviceConfig | None":

@@ -30,6 +30,9 @@ FOREIGN = re.compile(r"<(?!(br|/?extra)>)")
 # A value with its change, which has a line of its own where room is scarce.
 DELTA = re.compile(r"(.+) (\([+\N{MINUS SIGN}-]?[0-9][^()]*\))")
 OPTION = re.compile(r"--[a-z][a-z-]*")
+# A plain word at the beginning of a message, and what a message quotes.
+FIRST_WORD = re.compile(r"[a-z]+(-[a-z]+)*(?=:? |$)")
+QUOTED = re.compile(r"`([^`]+)`")
 
 
 def page(report: Report) -> str:
@@ -42,6 +45,7 @@ def page(report: Report) -> str:
         .get_template("report.html.j2")
         .render(
             report=report,
+            folds=False,
             drawn=_drawn(is_static=True),
             running=lambda text: Markup(css_string(text)),  # noqa: S704 (escaped letter by letter)
             theme=colours.theme(figures),
@@ -56,12 +60,13 @@ def page(report: Report) -> str:
 def chapters(report: Report) -> Markup:
     """Return the chapters of a report as a part of a larger page, which brings scripts and style.
 
-    Its figures are drawn by `report.js` from their data; static drawings are left out.
+    Its figures are drawn by `report.js` from their data; static drawings are left out. The set-up
+    is folded, so that the first figure is in sight.
     """
     from markupsafe import Markup
 
     made = _environment().get_template("chapters.html.j2")
-    return Markup(made.render(report=report, drawn=_drawn(is_static=False)))  # noqa: S704 (escaped)
+    return Markup(made.render(report=report, folds=True, drawn=_drawn(is_static=False)))  # noqa: S704 (escaped)
 
 
 def template() -> Markup:
@@ -119,7 +124,26 @@ def _environment() -> Environment:
     )
     environment.globals["written"] = _written
     environment.globals["tone"] = _tone
+    environment.filters["sentence"] = sentence
     return environment
+
+
+def sentence(text: str) -> Markup:
+    """Return a message as a sentence of a page: with a capital, and what it quotes as code.
+
+    A key or a name at the beginning stays as it is.
+
+    >>> str(sentence("the key `a<b` is not valid")), str(sentence("nand.stress had no effect"))
+    ('The key <code>a&lt;b</code> is not valid', 'nand.stress had no effect')
+    """
+    from markupsafe import Markup, escape
+
+    shown = (
+        FIRST_WORD.sub(lambda found: found[0].capitalize(), text, count=1)
+        if FIRST_WORD.match(text)
+        else text
+    )
+    return Markup(QUOTED.sub(r"<code>\1</code>", str(escape(shown))))  # noqa: S704 (escaped)
 
 
 def _tone(cell: object) -> str:
@@ -170,7 +194,7 @@ def _item(item: Item, anchor: str, *, is_titled: bool, is_static: bool) -> str:
             # Escaped when it was drawn.
             drawing=Markup(static.inline(item, anchor) if is_static else ""),  # noqa: S704
             data=Markup(_json(interactive.figure(item))),  # noqa: S704 (cannot end its element)
-            unit=shown.title.removeprefix(f"{item.title}, "),
+            unit=shown.title.removeprefix(f"{item.title}, ").partition(";")[0],
             numbers=Markup(_table(shown, "", is_inner=True)),  # noqa: S704 (a template)
         )
     )

@@ -67,7 +67,7 @@ def reason(document: Life) -> str:
     times = document.uber / document.uber_max
     limit = f"the limit of {document.uber_max:g}"
     said = (
-        f"an UBER of {document.uber:.2g}, {times:.2g} times {limit}"
+        f"an UBER of {document.uber:.2g}, {number(float(f'{times:.2g}'))} times {limit}"
         if times >= 1.0
         else f"an UBER of {document.uber:.2g} is within {limit}"
     )

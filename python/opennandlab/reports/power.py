@@ -167,18 +167,19 @@ def aims(document: PowerDocument) -> Iterator[Plot | Table]:
     values = bounds if is_clean else {name: float(count) for name, count in found.items()}
     yield Plot(
         "aims",
-        "No fault at any moment: fewer cuts than this of 1,000 show one"
+        "Cuts with a fault that these cuts leave possible, by moment"
         if is_clean
         else "Cuts by the moment at which they were aimed",
-        Axis("cuts per 1,000, with 95 % confidence" if is_clean else "cuts", zero=True),
+        Axis("at most, per 1,000 cuts (95 %)" if is_clean else "cuts", zero=True),
         Axis("aimed at", ticks=tuple((at, name) for name, at in places.items()),
              ends=(0.5, len(found) + 0.5), decades=len(found)),
         (Series("upper bound" if is_clean else "cuts", [values[name] for name in found],
                 list(places.values()), "points", marks=["full"] * len(found)),),
-        f"By the rule of three from the cuts of each moment; of all {number(document.cuts)} cuts "
-        f"it is {document.none_below:.3g}." if is_clean and document.none_below else "",
+        "No fault was found. Bounds follow from the cuts of each moment, by the rule of three; of "
+        f"all {number(document.cuts)} cuts it is {document.none_below:.3g} per 1,000."
+        if is_clean and document.none_below else "",
     )  # fmt: skip
-    heads = ("aimed at", "cuts", *(["fewer than, per 1,000"] if is_clean else []))
+    heads = ("aimed at", "cuts", *(["at most, per 1,000"] if is_clean else []))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (name, str(count), *([bounds[name]] if is_clean else [])) for name, count in found.items()
     )

@@ -17,9 +17,8 @@ from opennandlab.reports.model import Badge, Cell, Chapter, Headline, Report, Se
 
 def report(document: EnduranceDocument) -> Report:
     """Return the report of a campaign."""
-    lead = " ".join(f"Warning: {text}." for text in document.warnings)
     tables = (limits(document), retention(document))
-    sections = [Section("limits", "Limits of the classes", tables, lead)]
+    sections = [Section("limits", "Limits of the classes", tables)]
     if len(document.settings.ages) > 1:
         sections.append(Section("survival", "Survival", (survival(document),)))
     sections.append(Section("rates", "Errors that the code did not correct", (rates(document),)))
@@ -40,6 +39,7 @@ def report(document: EnduranceDocument) -> Report:
             Headline("devices", str(len(document.devices))),
             Headline("devices that failed", str(len({one.device for one in document.verdicts}))),
         ),
+        warnings=tuple(document.warnings),
         sections=tuple(sections),
         test="power endurance",
     )
@@ -84,7 +84,9 @@ def limits(document: EnduranceDocument) -> Table:
         (
             f"{one.drive_class}, {one.variant}, {one.age:g}",
             f"{one.failed} of {one.devices}",
-            f"{one.ffr:.1%} ({one.ffr_low:.1%} to {one.ffr_high:.1%})" if one.devices else "-",
+            f"{100 * one.ffr:.1f} % ({100 * one.ffr_low:.1f} % to {100 * one.ffr_high:.1f} %)"
+            if one.devices
+            else "-",
             str(one.uber_failed),
             "-" if one.uber is None else f"{one.uber:.2g}",
             _verdict(one),
@@ -151,8 +153,8 @@ def rates(document: EnduranceDocument) -> Table:
 def retention(document: EnduranceDocument) -> Table:
     """Return the requirements of the classes."""
     known = {
-        "client": ("1 year at 30 C", "3 %", "1e-15", "40 C, 8 h a day"),
-        "enterprise": ("3 months at 40 C", "3 %", "1e-16", "55 C, 24 h a day"),
+        "client": ("1 year at 30 °C", "3 %", "1e-15", "40 °C, 8 h a day"),
+        "enterprise": ("3 months at 40 °C", "3 %", "1e-16", "55 °C, 24 h a day"),
     }
     rows = tuple((name, *known[name]) for name in document.settings.classes)
     heads = ("class", "without power", "FFR at most", "UBER at most", "active use (not modelled)")

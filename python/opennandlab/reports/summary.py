@@ -40,6 +40,8 @@ ZONE_ROWS_MAX = 24
 THIN_TAIL = re.compile(
     r"(?P<op>\w+) latency: (?P<count>\d+) samples? (is|are) too few for p99.9(?P<why>.*)"
 )
+# Warnings about as many things that otherwise say the same are one line.
+ALIKE_MIN = 3
 PLURAL_OF_ONE = re.compile(r"\b1 (flush command|write|read|request|page|block)s\b")
 
 
@@ -83,6 +85,23 @@ def warning_lines(warnings: Iterable[str]) -> list[str]:
     counts = ", ".join(f"{one['count']} {one['op']}" for one in thin)
     merged = f"latency of {counts}: too few samples for p99.9{thin[0]['why']}"
     return [*(text for text in shown if not THIN_TAIL.match(text)), merged]
+
+
+def gathered(warnings: Iterable[str]) -> list[str]:
+    """Return warnings in which those that say the same of three things or more are one.
+
+    >>> gathered(["a: not steady", "1 cell …", "b: not steady", "c: not steady"])
+    ['not steady: a, b, c', '1 cell …']
+    """
+    alike: dict[str, list[str]] = {}
+    for text in warnings:
+        alike.setdefault(text.partition(": ")[2] or text, []).append(text)
+    lines: list[str] = []
+    for what, texts in alike.items():
+        names = ", ".join(text.partition(": ")[0] for text in texts)
+        is_one = len(texts) >= ALIKE_MIN and texts[0] != what
+        lines += [f"{what}: {names}"] if is_one else texts
+    return lines
 
 
 def latency_table(document: ResultDocument) -> TextTable:

@@ -16,6 +16,8 @@ BARS = 60
 # Of blocks of one bit per cell over those of full density: assumed, as `ftl.slc_cache` does.
 SLC_FACTOR = 10
 UNKNOWN = "unknown"
+# Bars that have a number each.
+TICKS_MAX = 16
 SHARES = (0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 1.0)
 
 
@@ -145,6 +147,9 @@ def histogram(wear: DriveWear) -> Plot:
     # A count has its place in the middle of its bar.
     edges: list[float | None] = [first + width * place - 0.5 for place in range(len(bars) + 1)]
     series = [Series("blocks", edges, [*bars, 0.0], draw="area", colour=0)]
+    # A bar of one count has its number below it, not its edges.
+    ticks = tuple((float(count), str(count)) for count in range(first, last + 1))
+    named = ticks if width == 1 and len(ticks) <= TICKS_MAX else ()
     mean = wear.erase_count_mean
     if mean is not None and len(counts) > 1:
         ends: list[float | None] = [0.0, max(bars)]
@@ -152,8 +157,8 @@ def histogram(wear: DriveWear) -> Plot:
     each = f"; each bar is {width} counts wide" if width > 1 else ""
     note = f"Good blocks by how often they were erased since the factory{each}."
     return Plot(
-        "wear", "Wear over blocks", Axis("erase count of a block"), Axis("blocks", zero=True),
-        tuple(series), note,
+        "wear", "Wear over blocks", Axis("erase count of a block", ticks=named),
+        Axis("blocks", zero=True), tuple(series), note,
     )  # fmt: skip
 
 

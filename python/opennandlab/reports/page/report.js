@@ -64,6 +64,11 @@ hint();
 addEventListener('resize', hint);
 document.addEventListener('toggle', hint, true);
 
+// On a phone the set-up of a test is two screens long: it is folded there, and printed as a whole.
+const setUps = [...document.querySelectorAll('.set-up[open]')];
+if (document.documentElement.clientWidth < 640) setUps.forEach(part => { part.open = false; });
+addEventListener('beforeprint', () => setUps.forEach(part => { part.open = true; }));
+
 const watcher = new IntersectionObserver(entries => {
   for (const entry of entries) {
     if (entry.isIntersecting) { inView.add(entry.target); draw(entry.target); }

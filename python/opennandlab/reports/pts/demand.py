@@ -94,7 +94,7 @@ def _lead(points: Sequence[OperatingPoint]) -> str:
         return ""
     return (
         f"MaxIOPS is the highest rate with a mean response time below {ART_MS_MAX:g} ms, MinIOPS "
-        "the lowest rate that was measured, MidIOPS lies nearest to even steps between them. Rates "
+        "the lowest rate that was measured, MidIOPS is nearest to even steps between them. Rates "
         "and mean response times are those of the rounds; percentiles and histograms are of the "
         "step at each point after them, whose every response time is kept."
     )

@@ -42,7 +42,7 @@ def skew(measured: Measured) -> Iterator[Section]:
             items.append(_waf("skew-waf", "Write amplification by pattern", axis, (waf,)))
     lead = (
         "A drive that keeps hot and cold data apart gets faster with skew; one that mixes them "
-        "writes what nobody rewrites again and again."
+        "moves cold pages again and again."
     )
     yield Section("skew", "Skewed writes", (*items, *tables.of_blocks(measured)), lead)
     yield from _reasons(measured)

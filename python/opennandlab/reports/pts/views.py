@@ -35,6 +35,7 @@ from opennandlab.reports.pts import (
 from opennandlab.reports.pts.drive import power_text
 from opennandlab.reports.pts.headline import headlines
 from opennandlab.reports.pts.source import Measured, read
+from opennandlab.reports.summary import gathered
 
 View = Callable[[Measured], Iterator[Section]]
 
@@ -116,7 +117,7 @@ def chapter_of(measured: Measured) -> Chapter:
         deviations=header.deviations(measured),
         standard="the whole test" if method(measured.test) else "the specification",
         warnings=(
-            *(text for text in measured.document.warnings if text),
+            *gathered(filter(None, measured.document.warnings)),
             *closed_loop.note(measured.document),
         ),
         missing=measured.missing + tuple(_empty(sections)),
