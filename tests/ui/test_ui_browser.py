@@ -291,7 +291,7 @@ def test_a_token_is_typed_in_the_page(browser: Any, store: Path) -> None:
             watched.page.locator("#token").fill(typed)
             watched.page.get_by_role("button", name="Enter").click()
             if typed != token:
-                assert watched.text("#wrong") == "This is another token."
+                assert watched.text("#wrong") == "This token is not valid."
         assert watched.page.locator("nav[aria-label=Main]").is_visible()
 
 

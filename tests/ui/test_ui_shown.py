@@ -15,7 +15,9 @@ import pytest
 
 import ui_store
 from opennandlab.comparing import chance
+from opennandlab.reports.model import Table
 from opennandlab.store import Store
+from opennandlab.studies.sweeps.drawing import drawing
 from opennandlab.ui import listing, parallel, screens
 from opennandlab.ui.application import make
 from opennandlab.ui.guard import Door
@@ -66,6 +68,16 @@ def test_columns_are_those_that_were_picked(asked: Any) -> None:
     boxes = re.findall(r'<input type="checkbox" name="(?:show|col)" value="([^"]+)" checked',
                        asked.get(picked).text)  # fmt: skip
     assert sorted(boxes) == ["ftl.gc_policy", "gc_cycles", "note"]
+
+
+def test_points_of_several_verbs_have_theirs_next_to_the_run(asked: Any) -> None:
+    mixed = asked.get("/").text
+    assert heads(mixed)[:3] == ["Choose", "run", "verb"]
+    assert heads(mixed).count("verb") == 1
+    assert ">benchmark</td>" in mixed
+    # A column that was not picked is not there, and a group has it as its name.
+    assert "verb" not in heads(asked.get("/?col=seed").text)
+    assert "verb" not in heads(asked.get("/?group=verb").text)
 
 
 def test_points_of_numbers_are_below_each_other() -> None:
@@ -208,8 +220,44 @@ def test_what_cannot_be_drawn_as_lines_ends_in_no_blank(asked: Any) -> None:
     for sweep in ("grid", "depth"):
         assert f'href="/plot?sweep={sweep}"' in text
     nothing = asked.get("/plot?where=waf%3E1e9").text
-    assert "no finished point is left" in nothing
+    assert "No finished point is left" in nothing
     assert 'href="/plot?sweep=grid"' in nothing
+
+
+def test_a_store_without_points_has_no_menus_of_a_plot(tmp_path: Path, door: Door) -> None:
+    Store.open(tmp_path).close()
+    with testclient.TestClient(make(tmp_path, door), base_url=BASE) as client:
+        text = client.get("/plot").text
+        assert "Nothing to draw yet" in text
+        assert "y axis" not in text
+        missing = client.get("/run?key=abcd", headers={"accept": "text/html"}).text
+        assert "No point in" in missing
+        assert 'class="empty bad"' in missing
+
+
+def test_numbers_of_a_plot_rise_whatever_ended_first(tmp_path: Path) -> None:
+    # Points that ran at the same time are kept in the order in which they ended.
+    points = [
+        entry(number, key=key(number), sweep="depth", seed=1, metrics={"waf": 1.0 + number},
+              coordinates={"policy": policy, "depth": depth})
+        for number, (policy, depth) in enumerate([
+            ("greedy", 8), ("fifo", 2), ("greedy", 1), ("fifo", 32), ("fifo", 1), ("greedy", 2),
+        ])
+    ]  # fmt: skip
+    with Store.open(tmp_path) as kept:
+        kept.add(points)
+        [table] = [one for one in drawing(kept, [], {}).report.chapters[0].items
+                   if isinstance(one, Table)]  # fmt: skip
+    assert [row[:2] for row in table.rows] == [
+        ("greedy", "1"), ("greedy", "2"), ("greedy", "8"), ("fifo", "1"), ("fifo", "2"),
+        ("fifo", "32"),
+    ]  # fmt: skip
+
+
+def test_the_set_up_of_a_test_is_folded_above_its_figures(asked: Any, store: Path) -> None:
+    text = asked.get(f"/run?key={ui_store.keys(store, 'verb=pts.iops')[0]}").text
+    assert '<details class="set-up"><summary>Test' in text
+    assert text.index('class="sections"') < text.index('class="set-up"') < text.index("<figure")
 
 
 def test_many_keys_are_parallel_coordinates(tmp_path: Path, door: Door) -> None:
@@ -318,7 +366,8 @@ def test_noise_is_not_coloured(asked: Any, store: Path) -> None:
 @pytest.mark.parametrize(("which", "cards"), [
     ("sweep=depth", ["write amplification (WAF)", "IOPS", "throughput", "median latency",
                      "99th percentile of latency"]),
-    ("verb=ecc.curve", ["frame error rate", "lower end of its 95 % interval", "upper end"]),
+    ("verb=ecc.curve", ["frame error rate", "lower end of its 95 % interval",
+                        "upper end of its 95 % interval"]),
     ("verb=pts.iops", []),
 ])  # fmt: skip
 def test_a_run_opens_with_cards(asked: Any, store: Path, which: str, cards: list[str]) -> None:

@@ -166,6 +166,7 @@ class Listing:
         fixed: Columns that every point has, as far as they are shown.
         rows: Points of the page.
         matched: Points on all pages.
+        verb: Column of the verb, next to the run, where points of several are shown.
         picks: Boxes of the column picker: name, text, and whether it is shown; metrics, then
             others.
         error: Why the query is invalid; empty if it is valid.
@@ -177,6 +178,7 @@ class Listing:
     fixed: tuple[Column, ...] = ()
     rows: tuple[Listed, ...] = ()
     matched: int = 0
+    verb: Column | None = None
     picks: tuple[tuple[tuple[str, str, bool], ...], ...] = ((), ())
     error: str = ""
 
@@ -189,6 +191,11 @@ class Listing:
     def first(self) -> int:
         """Number of the first row."""
         return self.query.rows_before + 1
+
+    @property
+    def width(self) -> int:
+        """Number of columns next to those of the choice and the run."""
+        return len(self.columns) + len(self.fixed) + (self.verb is not None)
 
     @property
     def groups(self) -> list[tuple[str, list[Listed]]]:
@@ -228,6 +235,12 @@ def listing(store: Store, query: TableQuery, limit: int = ROWS_PER_PAGE) -> List
     }  # fmt: skip
     grid = _grid(found, metrics, coordinates, short, numeric)
     remarks = store.remarks(str(row["key"]) for row in found)
+    is_mixed = len({row["verb"] for row in found}) > 1
+    fixed = {
+        name: _ordered(Column(name, head, is_number=name in {"seed", "wall_s"}), query.order)
+        for name, head in FIXED.items()
+        if query.shows(name) and name != query.group
+    }
     return Listing(
         query,
         names,
@@ -235,11 +248,7 @@ def listing(store: Store, query: TableQuery, limit: int = ROWS_PER_PAGE) -> List
             _ordered(column, query.order)
             for column in _columns(metrics, coordinates, short, numeric)
         ),
-        tuple(
-            _ordered(Column(name, head, is_number=name in {"seed", "wall_s"}), query.order)
-            for name, head in FIXED.items()
-            if query.shows(name) and name != query.group
-        ),
+        tuple(one for name, one in fixed.items() if name != "verb" or not is_mixed),
         tuple(
             replace(
                 _listed(row, cells, found.coordinates, short, query.group),
@@ -248,6 +257,7 @@ def listing(store: Store, query: TableQuery, limit: int = ROWS_PER_PAGE) -> List
             for row, cells in zip(found, grid, strict=True)
         ),
         found.matched,
+        fixed.get("verb") if is_mixed else None,
         _picks(query, found, metrics, short),
     )
 

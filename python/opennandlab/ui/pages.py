@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from opennandlab.reports.model import Report
 
+# Templates that pages have from reports.
+SHARED = ("noted.html.j2",)
 # Path of each page in the navigation, and its text.
 NAVIGATION = (
     ("/", "Runs"), ("/sweeps", "Sweeps"), ("/live", "Live"), ("/plot", "Plot"), ("/new", "New run"),
@@ -141,7 +143,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     def source(name: str) -> str:
-        return file_of(name).decode()
+        return html.asset(name) if name in SHARED else file_of(name).decode()
 
     environment = Environment(
         loader=FunctionLoader(source),
@@ -150,6 +152,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["sentence"] = html.sentence
     environment.globals |= {
         "address": address, "ago": ago, "moment": moment, "span": span, "number": number,
         "plain": plain_value, "shown": shown, "navigation": NAVIGATION, "digits": KEY_DIGITS,

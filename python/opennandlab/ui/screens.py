@@ -92,8 +92,9 @@ CARDS = (
     ("throughput_mb_s.total", "throughput", "MB/s"), ("latency_us.all.p50", "median latency", "µs"),
     ("latency_us.all.p99", "99th percentile of latency", "µs"),
     ("latency_us.all.p999", "99.9th percentile", "µs"), ("fer", "frame error rate", ""),
-    ("fer_low", "lower end of its 95 % interval", ""), ("fer_high", "upper end", ""),
-    ("frames", "frames", ""), ("rber", "raw bit error rate", ""), ("average_1", "mean", ""),
+    ("fer_low", "lower end of its 95 % interval", ""),
+    ("fer_high", "upper end of its 95 % interval", ""), ("frames", "frames", ""),
+    ("rber", "raw bit error rate", ""), ("average_1", "mean", ""),
 )  # fmt: skip
 CARDS_MAX, CARDS_LEAST = 6, 3
 # Figures of a result that are drawn first.
@@ -337,13 +338,14 @@ def run(store: Store, entry: Entry, place: Path, jobs: Jobs) -> dict[str, Any]:
     """Return one point: its report, its numbers, its settings, and the commands for it."""
     figures, problem = None, ""
     cards: tuple[Headline, ...] = ()
+    warnings: tuple[str, ...] = ()
     if entry.document is not None:
         try:
             report = report_of(entry.document, f"{entry.verb} {entry.key[:8]}")
         except OpenNandLabError as error:
             problem = str(error)
         else:
-            problem = "; ".join(report.warnings)
+            warnings = report.warnings
             cards, report = _opened(report, entry)
             figures = Figures.of(report)
     schema = "" if entry.document is None else str(entry.document.get("schema"))
@@ -365,6 +367,7 @@ def run(store: Store, entry: Entry, place: Path, jobs: Jobs) -> dict[str, Any]:
         "known_tags": store.names().tags,
         "figures": figures,
         "problem": problem,
+        "warnings": warnings,
         "lines": lines if entry.done else lines[2:],
         "metrics": [(name, number(value)) for name, value in entry.metrics.items()],
         "settings": json.dumps(entry.settings, indent=2, ensure_ascii=False, default=dict),

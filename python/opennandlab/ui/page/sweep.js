@@ -34,7 +34,7 @@ addEventListener('sweep', ({detail}) => {
     cell.className = `cell ${state}${level === null ? '' : ' l' + level}`;
     if (isNew && before) { void cell.offsetWidth; cell.classList.add('fresh'); }
   }
-  document.getElementById('ramp').hidden = !legend;
+  document.getElementById('ramp').hidden = !legend || legend[0] === legend[1];
   if (legend) {
     document.getElementById('low').textContent = legend[0];
     document.getElementById('high').textContent = legend[1];
