@@ -289,7 +289,7 @@ def test_a_token_is_typed_in_the_page(browser: Any, store: Path) -> None:
     ):
         for typed in ("another one", token):
             watched.page.locator("#token").fill(typed)
-            watched.page.get_by_role("button", name="Enter").click()
+            watched.page.get_by_role("button", name="Open").click()
             if typed != token:
                 assert watched.text("#wrong") == "This token is not valid."
         assert watched.page.locator("nav[aria-label=Main]").is_visible()

@@ -170,6 +170,8 @@ def test_live_shows_what_runs_waits_and_has_ended(tmp_path: Path) -> None:
         Job(2, "runs", {}, state="running", began=1.0, progress={
             "done": 3, "total": 12, "failed": 1, "running": [0.5, None], "eta_s": 75.0}),
         Job(3, "waits", {}),
+        Job(4, "vain", {}, state="stopped"),
+        Job(5, "old", {}, state="stopped"),
     ]  # fmt: skip
     with Store.open(tmp_path) as kept:
         kept.note_sweep("there", {"run": "benchmark", "grid": {"a": [0, 1, 2, 3]}},
@@ -193,8 +195,12 @@ def test_live_shows_what_runs_waits_and_has_ended(tmp_path: Path) -> None:
     assert there.share == 0.75
     assert "3 of 4 points" in there.text
     # A sweep without a new point for years was left, and does not run.
-    assert [one.name for one in found["ended"]] == ["over"]
-    assert found["ended"][0].note == "a <bad> end"
+    old, vain, over = found["ended"]
+    assert (old.name, vain.name, over.name) == ("old", "vain", "over")
+    assert over.note == "a <bad> end"
+    # What left no point has no page to lead to.
+    assert (old.page, vain.page) == ("/sweep?name=old", "")
+    assert "before its first point" in vain.text
 
 
 # Plot.

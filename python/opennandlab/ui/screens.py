@@ -523,11 +523,20 @@ def live(store: Store, found: Jobs) -> dict[str, Any]:
             running.append(
                 Live(sweep.name, page, at.state, at.done / max(1, at.total), at.text, at.note)
             )
+    known = set(store.names().sweeps)
     return {
         "running": running,
-        "ended": [_of_job(job) for job in jobs if not job.is_active],
+        "ended": [_ended(job, known) for job in jobs if not job.is_active],
         "newest": listing(store, TableQuery(), NEWEST_MAX),
     }
+
+
+def _ended(job: Job, known: set[str]) -> Live:
+    """Return a job that has ended; one that left nothing in the store has no page."""
+    found = _of_job(job)
+    if job.message or job.name in known or "check" in job.sweep:
+        return found
+    return replace(found, page="", text="it ended before its first point")
 
 
 def _of_job(job: Job) -> Live:
