@@ -81,8 +81,8 @@ def all_screens(store: Path) -> list[str]:
     """Return an address of each screen, and those of unusual states."""
     return [
         *screens(store), "/live", "/plot", "/plot?sweep=*", "/plot?sweep=grid&kind=parallel",
-        "/?group=sweep&col=key&col=tags&col=note&show=waf", "/?where=waf%3D%3E2", "/nowhere", "/compare",
-        "/run?key=abcd",
+        "/?group=sweep&col=key&col=tags&col=note&show=waf", "/?where=waf%3D%3E2", "/nowhere",
+        "/compare", "/run?key=abcd",
     ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ FOREIGN = re.compile(r"<(?!(br|/?extra)>)")
 # A value with its change, which has a line of its own where room is scarce.
 DELTA = re.compile(r"(.+) (\([+\N{MINUS SIGN}-]?[0-9][^()]*\))")
 OPTION = re.compile(r"--[a-z][a-z-]*")
-# A plain word at the beginning of a message, and what a message quotes.
+# A plain word at the beginning of a message, and the quotations in it.
 FIRST_WORD = re.compile(r"[a-z]+(-[a-z]+)*(?=:? |$)")
 QUOTED = re.compile(r"`([^`]+)`")
 
@@ -66,7 +66,8 @@ def chapters(report: Report) -> Markup:
     from markupsafe import Markup
 
     made = _environment().get_template("chapters.html.j2")
-    return Markup(made.render(report=report, folds=True, drawn=_drawn(is_static=False)))  # noqa: S704 (escaped)
+    text = made.render(report=report, folds=True, drawn=_drawn(is_static=False))
+    return Markup(text)  # noqa: S704 (escaped)
 
 
 def template() -> Markup:
@@ -129,7 +130,7 @@ def _environment() -> Environment:
 
 
 def sentence(text: str) -> Markup:
-    """Return a message as a sentence of a page: with a capital, and what it quotes as code.
+    """Return a message as a sentence of a page: with a capital, and its quotations as code.
 
     A key or a name at the beginning stays as it is.
 
@@ -138,11 +139,7 @@ def sentence(text: str) -> Markup:
     """
     from markupsafe import Markup, escape
 
-    shown = (
-        FIRST_WORD.sub(lambda found: found[0].capitalize(), text, count=1)
-        if FIRST_WORD.match(text)
-        else text
-    )
+    shown = f"{text[0].upper()}{text[1:]}" if FIRST_WORD.match(text) else text
     return Markup(QUOTED.sub(r"<code>\1</code>", str(escape(shown))))  # noqa: S704 (escaped)
 
 

@@ -40,7 +40,7 @@ ZONE_ROWS_MAX = 24
 THIN_TAIL = re.compile(
     r"(?P<op>\w+) latency: (?P<count>\d+) samples? (is|are) too few for p99.9(?P<why>.*)"
 )
-# Warnings about as many things that otherwise say the same are one line.
+# Warnings in the same words about as many things are one line.
 ALIKE_MIN = 3
 PLURAL_OF_ONE = re.compile(r"\b1 (flush command|write|read|request|page|block)s\b")
 
@@ -88,7 +88,7 @@ def warning_lines(warnings: Iterable[str]) -> list[str]:
 
 
 def gathered(warnings: Iterable[str]) -> list[str]:
-    """Return warnings in which those that say the same of three things or more are one.
+    """Return warnings in which those in the same words about three things or more are one.
 
     >>> gathered(["a: not steady", "1 cell …", "b: not steady", "c: not steady"])
     ['not steady: a, b, c', '1 cell …']

@@ -356,9 +356,9 @@ def _load(found: pts_inside.LoadResults, document: PtsDocument) -> Found:
 
 def _identify(found: pts_inside.IdentifyResults, _: PtsDocument) -> Found:
     yield one("space for data, alpha", found.alpha)
-    # What is not known has its reason behind it, which is no value.
-    policy, _, why = found.policy.partition(": ")
-    yield Headline(f"choice of victims{why and f': {why}'}", policy, "")
+    # The reason of an unknown policy is no value.
+    policy, *why = found.policy.split(": ", 1)
+    yield Headline(": ".join(["choice of victims", *why]), policy, "")
     if found.sigma is not None:
         yield one("static data, sigma", found.sigma)
 
