@@ -438,7 +438,7 @@ def test_what_must_not_be_compared_is_said(asked: Any, store: Path) -> None:
     text = asked.get("/compare?" + "&".join(f"key={one}" for one in like)).text
     assert "like with like" in text
     assert "Side by side" in text
-    assert "of its kind only" in asked.get(f"/compare?key={fifo}&key={key(1)}").text
+    assert "only with others of its kind" in asked.get(f"/compare?key={fifo}&key={key(1)}").text
     assert (
         "it failed"
         in asked.get(f"/compare?key={fifo}&key={ui_store.keys(store, 'status=failed')[0]}").text
