@@ -44,6 +44,7 @@ mod superblocks;
 mod switched_on;
 mod tenant_traces;
 mod tenants;
+mod timeline;
 mod trace_formats;
 mod trace_replay;
 mod trace_requests;

@@ -41,12 +41,17 @@ impl Front<'_> {
             Offer::Absorbed => self.host.absorbed_pages += 1,
             Offer::Kept => {}
             Offer::Flush(leaving) => {
+                if leaving.lpn == lpn && !buffer.contains(lpn) {
+                    // It does not wait: no earlier version leaves in its place.
+                    sink.takes(lpn, 1);
+                }
                 if buffer.is_time_to_look() {
                     self.look_ahead(sink, leaving.is_partial);
                 }
                 self.write_out(sink, leaving)?;
             }
         }
+        sink.takes(lpn, 1);
         sink.buffered(self.waiting());
         Ok(())
     }
@@ -69,6 +74,7 @@ impl Front<'_> {
         // The waiting copy is superseded: it never costs a separate program. A flush that comes now
         // must cover that copy, and so waits for this program.
         self.host.absorbed_pages += 1;
+        sink.takes(lpn, 1);
         sink.flush_next();
         self.program_merged(sink, lpn, is_partial)?;
         sink.fence();

@@ -129,6 +129,10 @@ pub trait FlashSink {
     /// What memory holds of these pages is of no value any more.
     fn discard(&mut self, _first: Lpn, _page_count: u32) {}
 
+    /// The drive's memory has taken data of the command for these pages.
+    #[inline]
+    fn takes(&mut self, _first: Lpn, _page_count: u32) {}
+
     /// The next program empties a slot of the drive's memory, and no command waits for it.
     #[inline]
     fn flush_next(&mut self) {}

@@ -70,7 +70,8 @@ impl TimedStage {
             self.host.ledger.note_outside(command.tenant);
             return None;
         };
-        self.host.note_inside(&mut self.clockwork, index);
+        let number = self.host.ledger.tally.issued - 1;
+        self.host.note_inside(&mut self.clockwork, index, Some(number));
         self.host.ledger.note_slot(index, now);
         self.go_in(drive, index);
         Some(index)
@@ -420,9 +421,9 @@ impl TimedStage {
         }
         self.host.note_depth(&mut self.clockwork);
         if let Some(next) = self.host.path.admit_waiting() {
-            self.host.note_inside(&mut self.clockwork, next);
             let &mut Slot { command, submitted, .. } = self.host.path.slot(next);
-            self.host.ledger.note_let_in(next, command.tenant, submitted, now);
+            let number = self.host.ledger.note_let_in(next, command.tenant, submitted, now);
+            self.host.note_inside(&mut self.clockwork, next, number);
             self.go_in(drive, next);
         }
         Step::Completed(command.tenant)

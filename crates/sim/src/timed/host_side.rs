@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::clockwork::{Clockwork, Event};
 use super::ledger::Ledger;
 use super::observation::Observation;
-use crate::controller::timeline::Lane;
+use crate::controller::timeline::{Command, Lane};
 use crate::drive::{moves_data, Drive, FrontShape};
 use crate::ftl::WritesComplete;
 use crate::host::cache::Fence;
@@ -27,6 +27,8 @@ pub(super) struct CacheSlots {
     /// Commands that wait for a slot, once per page.
     pub(super) waiters: VecDeque<u32>,
     pub(super) fence: Fence,
+    /// A timeline names the commands that wrote the pages.
+    pub(super) is_recorded: bool,
 }
 
 impl CacheSlots {
@@ -99,7 +101,11 @@ impl HostSide {
         path.writes_in_memory = config.ftl.writes_complete == WritesComplete::InMemory;
         Self {
             path,
-            cache: CacheSlots { capacity: drive.buffer_capacity(), ..CacheSlots::default() },
+            cache: CacheSlots {
+                capacity: drive.buffer_capacity(),
+                is_recorded: observation.timeline.is_some(),
+                ..CacheSlots::default()
+            },
             ledger: Ledger::new(latencies, TenantBook::of(hosts), observation),
             ahead: drive.read_ahead().map(Box::new),
             settling: None,
@@ -261,13 +267,20 @@ impl HostSide {
         }
     }
 
-    /// A command was let into the drive.
+    /// A command was let into the drive; `number` is its place in the order of arrival.
     #[inline]
-    pub(super) fn note_inside(&mut self, clockwork: &mut Clockwork, index: u32) {
+    pub(super) fn note_inside(
+        &mut self,
+        clockwork: &mut Clockwork,
+        index: u32,
+        number: Option<u64>,
+    ) {
         let now = clockwork.now();
         if let Some(timeline) = clockwork.backend.recorder() {
-            let name = ["read", "write", "trim", "flush"][self.path.slot(index).command.op.index()];
-            timeline.begin(Lane::Command(index), name, now);
+            let command = &self.path.slot(index).command;
+            let name = ["read", "write", "trim", "flush"][command.op.index()];
+            let command = number.map(|number| Command::new(number, command));
+            timeline.begin(Lane::Command(index), name, now, command);
         }
     }
 }

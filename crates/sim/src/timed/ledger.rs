@@ -5,7 +5,7 @@ use serde_json::{json, Value};
 
 use super::completion::Completion;
 use super::observation::Observation;
-use super::requests::{RequestLog, RequestRow};
+use super::requests::{Numbers, RequestLog, RequestRow};
 use crate::controller::breakdown::{Breakdown, Part, Parts};
 use crate::host::latency::{Latencies, LatencyBook};
 use crate::host::tenants::TenantBook;
@@ -106,6 +106,8 @@ pub(crate) struct Ledger {
     /// What each host got, when they have names.
     pub(crate) tenants: Option<Box<TenantBook>>,
     watch: Option<Box<Watch>>,
+    /// Numbers of the commands that wait outside, if numbers are asked for.
+    numbers: Option<Box<Numbers>>,
 }
 
 impl Ledger {
@@ -132,6 +134,7 @@ impl Ledger {
             last: Completion::default(),
             tenants,
             watch: observation.wants_parts().then(|| Box::new(watch())),
+            numbers: observation.wants_numbers().then(Box::default),
         }
     }
 
@@ -163,19 +166,27 @@ impl Ledger {
     /// The command that came last waits for a slot.
     #[cold]
     pub(super) fn note_outside(&mut self, tenant: u8) {
-        if let Some(log) = self.watch.as_mut().and_then(|watch| watch.log.as_mut()) {
-            log.wait_outside(tenant, self.tally.issued - 1);
+        if let Some(numbers) = &mut self.numbers {
+            numbers.wait_outside(tenant, self.tally.issued - 1);
         }
     }
 
-    /// A command of a host got the slot for which it waited since it was submitted.
+    /// A command of a host got the slot for which it waited since it was submitted. Its number, if
+    /// it is known.
     #[cold]
-    pub(super) fn note_let_in(&mut self, index: u32, tenant: u8, submitted: Ns, now: Ns) {
-        if let Some(watch) = &mut self.watch {
-            let sequence = watch.log.as_mut().map_or(0, |log| log.let_in(tenant));
-            self.open(index, submitted, sequence);
+    pub(super) fn note_let_in(
+        &mut self,
+        index: u32,
+        tenant: u8,
+        submitted: Ns,
+        now: Ns,
+    ) -> Option<u64> {
+        let number = self.numbers.as_mut().map(|numbers| numbers.let_in(tenant));
+        if self.watch.is_some() {
+            self.open(index, submitted, number.unwrap_or(0));
             self.credit(index, Part::Submission, now);
         }
+        number
     }
 
     /// Opens the account of a command in a slot.

@@ -20,4 +20,9 @@ impl Observation {
     pub(crate) fn wants_parts(&self) -> bool {
         self.breakdown || self.requests_every.is_some()
     }
+
+    /// Whether the numbers of commands are wanted.
+    pub(crate) fn wants_numbers(&self) -> bool {
+        self.timeline.is_some() || self.requests_every.is_some()
+    }
 }

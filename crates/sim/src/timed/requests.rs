@@ -40,31 +40,35 @@ impl RequestRow {
     }
 }
 
+/// Numbers of requests that wait outside the drive, by host.
+#[derive(Default)]
+pub(super) struct Numbers(Vec<VecDeque<u64>>);
+
+impl Numbers {
+    /// A request waits outside the drive.
+    pub(super) fn wait_outside(&mut self, tenant: u8, sequence: u64) {
+        let tenant = usize::from(tenant);
+        if tenant >= self.0.len() {
+            self.0.resize_with(tenant + 1, VecDeque::new);
+        }
+        self.0[tenant].push_back(sequence);
+    }
+
+    /// The number of the request of a host that waited longest.
+    pub(super) fn let_in(&mut self, tenant: u8) -> u64 {
+        self.0[usize::from(tenant)].pop_front().expect("it waited outside")
+    }
+}
+
 /// See the module.
 pub(super) struct RequestLog {
     every: NonZero<u64>,
-    /// Numbers of requests that wait outside the drive, by host.
-    outside: Vec<VecDeque<u64>>,
     rows: Vec<RequestRow>,
 }
 
 impl RequestLog {
     pub(super) fn new(every: NonZero<u64>) -> Self {
-        Self { every, outside: Vec::new(), rows: Vec::new() }
-    }
-
-    /// A request waits outside the drive.
-    pub(super) fn wait_outside(&mut self, tenant: u8, sequence: u64) {
-        let tenant = usize::from(tenant);
-        if tenant >= self.outside.len() {
-            self.outside.resize_with(tenant + 1, VecDeque::new);
-        }
-        self.outside[tenant].push_back(sequence);
-    }
-
-    /// The number of the request of a host that waited longest.
-    pub(super) fn let_in(&mut self, tenant: u8) -> u64 {
-        self.outside[usize::from(tenant)].pop_front().expect("it waited outside")
+        Self { every, rows: Vec::new() }
     }
 
     /// Whether the request of this number is recorded.

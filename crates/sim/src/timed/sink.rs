@@ -196,6 +196,30 @@ impl TimedSink<'_> {
         }
     }
 
+    /// The write buffer has taken pages of the command, for the timeline.
+    #[cold]
+    fn note_taken(&mut self, first: Lpn, page_count: u32) {
+        if let Some(timeline) = self.backend.recorder() {
+            timeline.takes(self.slot, first, page_count);
+        }
+    }
+
+    /// Whose data the program of a page carries, for the timeline.
+    #[cold]
+    fn note_ordered(&mut self, ppn: Ppn, lpn: Lpn) {
+        let page = flash_page(self.media, ppn);
+        let Some(timeline) = self.backend.recorder() else { return };
+        let number = if !self.is_flush {
+            timeline.number_in(self.slot)
+        } else if self.epoch.is_some() {
+            // It stalled when it left.
+            timeline.retried
+        } else {
+            timeline.leaves(lpn)
+        };
+        timeline.orders(page, number);
+    }
+
     /// The host uses a block of the FTL.
     #[inline]
     fn note_touched(&mut self, op: FlashOp, block: BlockId) {
@@ -288,6 +312,9 @@ impl FlashSink for TimedSink<'_> {
     #[inline]
     fn program(&mut self, ppn: Ppn, lpn: Lpn, source: Source) {
         self.programmed_pages += 1;
+        if source == Source::Host && self.cache.is_recorded {
+            self.note_ordered(ppn, lpn);
+        }
         self.media.program(ppn, lpn);
         if self.media.contents.is_some() {
             self.media.carry_program(ppn, lpn);
@@ -304,6 +331,13 @@ impl FlashSink for TimedSink<'_> {
     #[cold]
     fn discard(&mut self, first: Lpn, page_count: u32) {
         self.media.discard(first, page_count);
+    }
+
+    #[inline]
+    fn takes(&mut self, first: Lpn, page_count: u32) {
+        if self.cache.is_recorded {
+            self.note_taken(first, page_count);
+        }
     }
 
     #[inline]
@@ -444,16 +478,17 @@ impl CommandSink for TimedSink<'_> {
     }
 
     fn stalled(&mut self, die: DieId, lpn: Lpn) {
-        let mut epoch = None;
+        let (mut epoch, mut writer) = (None, None);
         if self.is_flush {
             self.is_flush = false;
+            writer = self.backend.recorder().and_then(|timeline| timeline.leaves(lpn));
             self.cache.in_flight += 1;
             epoch = Some(self.epoch.take().unwrap_or_else(|| self.cache.fence.begin()));
         } else {
             self.waits += 1;
         }
         if let Some(collector) = &mut self.collector {
-            collector.stall(Stalled { die, lpn, slot: self.slot, epoch });
+            collector.stall(Stalled { die, lpn, slot: self.slot, epoch, writer });
             collector.touched.push(die);
         }
     }

@@ -14,7 +14,7 @@ use super::bus::{Channel, Request, Use};
 use super::design::{Design, Order, Setup};
 use super::die::{Array, Class, Transaction};
 use super::dies::Dies;
-use super::watch::Watch;
+use super::watch::{self, Watch};
 use super::{is_host, Event};
 use crate::controller::timeline::Lane;
 use crate::controller::{Cut, Detail, FlashOp, OpKind};
@@ -253,7 +253,7 @@ impl Flash {
             }
             Use::PlaneOut(plane) => return self.plane_is_out(engine, (channel, done), plane),
         };
-        self.watch.note_transfer(channel, done, transaction, now);
+        self.watch.note_transfer(&self.design.geometry, (channel, done), transaction, now);
         match done.to {
             Use::Command => {
                 if let Array::Busy(transaction) = std::mem::take(&mut die.array) {
@@ -296,10 +296,15 @@ impl Flash {
                     return After::Nothing;
                 }
                 if let Some(timeline) = &mut self.watch.timeline {
-                    let (name, from) = (transaction.name(), transaction.spent.array_from);
-                    timeline.span(Lane::Die(index), name, from, now);
-                    if transaction.kind == OpKind::Erase {
-                        timeline.end(Lane::Collection(index), now);
+                    let (geometry, lane) = (&self.design.geometry, (Lane::Die(index), index));
+                    let times = [transaction.spent.array_from, now];
+                    watch::record(timeline, geometry, lane, &transaction, times);
+                    match transaction.kind {
+                        OpKind::Erase => timeline.end(Lane::Collection(index), now),
+                        OpKind::Program => {
+                            watch::record_programmed(timeline, geometry, &transaction);
+                        }
+                        _ => {}
                     }
                 }
                 if transaction.kind != OpKind::Read {

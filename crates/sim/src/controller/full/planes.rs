@@ -17,7 +17,7 @@ use super::bus::{Request, Use};
 use super::design::Order;
 use super::die::{Array, Class, Transaction, Turn};
 use super::flash::{After, Flash};
-use super::Event;
+use super::{watch, Event};
 use crate::controller::timeline::Lane;
 use crate::engine::Engine;
 use crate::op::Source;
@@ -143,9 +143,10 @@ impl Flash {
         if let Some(transaction) = &mut state.array {
             transaction.is_sensed = true;
             if let Some(timeline) = &mut self.watch.timeline {
-                let planes = self.design.geometry.planes_per_die;
-                let lane = Lane::Plane { die: index, plane, planes };
-                timeline.span(lane, transaction.name(), transaction.spent.array_from, now);
+                let geometry = &self.design.geometry;
+                let lane = Lane::Plane { die: index, plane, planes: geometry.planes_per_die };
+                let times = [transaction.spent.array_from, now];
+                watch::record(timeline, geometry, (lane, index), transaction, times);
             }
         }
         self.move_from_plane(engine, index, plane);
@@ -181,7 +182,7 @@ impl Flash {
         }
         let state = &mut die.planes[plane as usize];
         let mut read = state.output.take()?;
-        self.watch.note_transfer(channel, done, &mut read, now);
+        self.watch.note_transfer(&self.design.geometry, (channel, done), &mut read, now);
         let waits_for_register = state.array.is_some();
         die.planes_busy -= 1;
         die.note_plane(plane, self.design.reads_in_cache);

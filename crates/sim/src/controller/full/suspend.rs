@@ -10,7 +10,7 @@
 use super::design::Suspending;
 use super::die::{Array, Class, Die, Suspended};
 use super::flash::Flash;
-use super::Event;
+use super::{watch, Event};
 use crate::controller::timeline::Lane;
 use crate::controller::OpKind;
 use crate::engine::Engine;
@@ -67,7 +67,9 @@ impl Flash {
         }
         let Array::Busy(mut transaction) = std::mem::take(&mut die.array) else { return };
         if let Some(timeline) = &mut self.watch.timeline {
-            timeline.span(Lane::Die(index), transaction.name(), transaction.spent.array_from, now);
+            let (geometry, lane) = (&self.design.geometry, (Lane::Die(index), index));
+            let times = [transaction.spent.array_from, now];
+            watch::record(timeline, geometry, lane, &transaction, times);
         }
         // Time for choosing a victim precedes the array's work and is not part of it.
         let left = die.array_until - now;

@@ -4,13 +4,16 @@
 //! their retries; programs when they are taken from their queue, page by page, since a program
 //! unit may have pages of several reasons.
 
+use std::ops::Range;
+
 use super::bus::Request;
 use super::design::Design;
 use super::die::Transaction;
-use crate::controller::timeline::{Lane, Timeline};
+use crate::controller::timeline::{Lane, Operation, Timeline};
 use crate::controller::{Detail, FlashOp, OpKind, Work};
+use crate::geometry::Geometry;
 use crate::op::Source;
-use crate::units::Ns;
+use crate::units::{BlockId, Ns, Ppn};
 
 /// Planes of a die, at most.
 const PLANES_MAX: usize = 64;
@@ -64,8 +67,8 @@ impl Watch {
     #[inline]
     pub(super) fn note_transfer(
         &mut self,
-        channel: u32,
-        done: Request,
+        geometry: &Geometry,
+        (channel, done): (u32, Request),
         transaction: &mut Transaction,
         now: Ns,
     ) {
@@ -73,7 +76,8 @@ impl Watch {
         spent.bus_wait = spent.bus_wait + (done.started - done.asked);
         spent.bus_time = spent.bus_time + done.time;
         if let Some(timeline) = &mut self.timeline {
-            timeline.span(Lane::Channel(channel), transaction.name(), done.started, now);
+            let place = (Lane::Channel(channel), done.die);
+            record(timeline, geometry, place, transaction, [done.started, now]);
         }
     }
 
@@ -118,6 +122,57 @@ impl Watch {
             work.sensed[usize::from(transaction.is_slc)][source] += pages;
         }
     }
+}
+
+/// Map units of the flash that a transaction programs.
+fn programmed_pages(geometry: &Geometry, transaction: &Transaction) -> Range<Ppn> {
+    let limit = geometry.first_page(BlockId(transaction.block)).0 + transaction.programmed_limit;
+    Ppn(limit - transaction.slots)..Ppn(limit)
+}
+
+/// The data of a program is on the flash.
+#[cold]
+pub(super) fn record_programmed(
+    timeline: &mut Timeline,
+    geometry: &Geometry,
+    transaction: &Transaction,
+) {
+    timeline.programmed(programmed_pages(geometry, transaction));
+}
+
+/// A transaction of a die used a lane from a time to another.
+#[cold]
+pub(super) fn record(
+    timeline: &mut Timeline,
+    geometry: &Geometry,
+    (lane, die): (Lane, u32),
+    transaction: &Transaction,
+    times: [Ns; 2],
+) {
+    // Operations that wait for room in the buffer have an epoch in the place of a command.
+    let waiting = transaction.ops.iter().filter(|it| !it.op.frees_buffer());
+    let mut commands: Vec<u64> =
+        waiting.filter_map(|it| timeline.number_in(it.op.command())).collect();
+    let first = match (transaction.kind, transaction.ops.first()) {
+        (OpKind::Program, _) => {
+            let pages = programmed_pages(geometry, transaction);
+            commands.extend(timeline.writers_of(pages.clone()));
+            Some(geometry.page_index(pages.start))
+        }
+        // Of a run of collected pages any page is named.
+        (OpKind::Read, Some(read)) if read.op.count() == 1 => {
+            Some(geometry.page_index(read.op.first()))
+        }
+        _ => None,
+    };
+    commands.sort_unstable();
+    commands.dedup();
+    let operation = Operation {
+        id: (die, transaction.spent.started, transaction.block, first),
+        page: first.map(|index| geometry.physical_index(index)),
+        commands,
+    };
+    timeline.operation(lane, transaction.name(), times, operation);
 }
 
 /// Pages that reads sense together, once and again as often as one of their units needs.

@@ -113,6 +113,7 @@ impl Ftl {
                     return Ok(self.program_in_zone(sink, first, request));
                 }
                 self.bring(sink, first, request);
+                sink.takes(first, count);
                 Ok(self.empty_area(sink, zone, request))
             }
             HostOp::Read => zones.read(first.0, count).map(Ok),

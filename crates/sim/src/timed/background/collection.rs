@@ -183,6 +183,9 @@ impl Background {
                     if stalled.epoch.is_some() {
                         sink.is_flush = true;
                         sink.epoch = stalled.epoch;
+                        if let Some(timeline) = sink.backend.recorder() {
+                            timeline.retried = stalled.writer;
+                        }
                         sink.cache.in_flight -= 1;
                     }
                     front.tell_id(stalled.lpn);

@@ -36,6 +36,8 @@ pub(in crate::timed) struct Stalled {
     pub(in crate::timed) slot: u32,
     /// Of a page that leaves the write cache: its epoch.
     pub(in crate::timed) epoch: Option<u32>,
+    /// The number of the command that wrote that page, if a timeline names it.
+    pub(in crate::timed) writer: Option<u64>,
 }
 
 /// The urgency of a refresh of a die.
