@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 from pathlib import Path
@@ -166,16 +167,116 @@ def check_tracks(events: list[dict[str, Any]]) -> None:
     order = {e["pid"]: e["args"]["sort_index"] for e in places if e["name"][0] == "p"}
     assert order[6] < order[1] < order[2] < order[4], "from the host down to the flash, then levels"
     assert all(span["tid"] in span["args"].values() for span in spans)
-    starts = {(span["pid"], span["tid"], span["ts"]) for span in spans}
-    arrows: dict[int, list[dict[str, Any]]] = {}
-    for event in events:
-        if event["ph"] in {"s", "t", "f"}:
-            assert (event["pid"], event["tid"], event["ts"]) in starts
-            arrows.setdefault(event["id"], []).append(event)
-    for steps in arrows.values():
-        assert [step["ph"] for step in steps] in (["s", "f"], ["s", "t", "f"])
-        assert [step["ts"] for step in steps] == sorted(step["ts"] for step in steps)
-        assert len({step["tid"] for step in steps}) == 1, "all on one die"
+    check_arrows(events)
+
+
+def check_arrows(events: list[dict[str, Any]]) -> dict[int, list[dict[str, Any]]]:
+    """Bind arrows to spans as Perfetto's reader of this format does; return the spans of each.
+
+    Events are sorted by time, those of equal times stay in the order of the file. `s` and `t`, and
+    `f` with `bp: e`, belong to the span that is open on their thread then; a span that took no
+    time is closed at once.
+    """
+    open_spans: dict[tuple[int, int], tuple[int, dict[str, Any]]] = {}
+    chains: dict[int, list[dict[str, Any]]] = {}
+    under_way: set[int] = set()
+    timed = [event for event in events if event["ph"] in {"X", "s", "t", "f"}]
+    for event in sorted(timed, key=lambda event: round(event["ts"] * 1000)):
+        thread, at = (event["pid"], event["tid"]), round(event["ts"] * 1000)
+        if event["ph"] == "X":
+            open_spans[thread] = (at + round(event["dur"] * 1000), event)
+            continue
+        number = event["id"]
+        end, span = open_spans[thread]
+        assert at < end, event
+        assert (event["ph"] == "f") == (event.get("bp") == "e")
+        assert (event["ph"] == "s") == (number not in chains)
+        assert event["ph"] == "s" or number in under_way, "an arrow ends once"
+        under_way.add(number)
+        if event["ph"] == "f":
+            under_way.remove(number)
+        chains.setdefault(number, []).append(span)
+    assert not under_way
+    for event in (event for event in events if event["ph"] == "s"):
+        spans = chains[event["id"]]
+        assert [span["ts"] for span in spans[1:]] == sorted(span["ts"] for span in spans[1:])
+        if event["cat"] == "collection":
+            assert len({span["tid"] for span in spans}) == 1, "all on one die"
+            assert spans[0]["pid"] == 3
+        else:
+            assert spans[0]["pid"] == 6
+            assert len({span["args"]["operation"] for span in spans[1:]}) == 1
+            assert all(names(span, spans[0]["args"]["command"]) for span in spans[1:])
+    return chains
+
+
+def names(span: dict[str, Any], command: int) -> bool:
+    """Whether a span says that it serves a command."""
+    args = span["args"]
+    return command in args.get("commands", []) or args.get("command") == command
+
+
+def timeline_of(
+    device: dict[str, Any], workload: dict[str, Any], requests: Path
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Run a workload; return its events and the rows of its requests."""
+    result = onl.benchmark(device, workload, timeline=(0.0, 3600.0), requests=requests)
+    assert result.timeline is not None
+    check_tracks(result.timeline.document["traceEvents"])
+    with requests.open(newline="", encoding="utf-8") as file:
+        return result.timeline.document["traceEvents"], list(csv.DictReader(file))
+
+
+def test_commands_of_a_timeline_are_the_rows_of_requests(tmp_path: Path) -> None:
+    device = {**SMALL, "host": {"command_overhead_us": 3, "queue_depth_max": 4}}
+    mixed = {**MIXED, "queue_depth": 9, "flush_every": 16, "total": {"ios": 3000}}
+    events, rows = timeline_of(device, mixed, tmp_path / "rows.csv")
+    spans = {event["args"]["command"]: event for event in events
+             if event["ph"] == "X" and event["pid"] == 6}  # fmt: skip
+    assert len(rows) == len(spans) == 3000
+    assert any(int(row["submission_ns"]) for row in rows), "some waited outside of the drive"
+    for row in rows:
+        span = spans[int(row["seq"])]
+        times = (span["ts"] * 1000, (span["ts"] + span["dur"]) * 1000)
+        assert tuple(map(round, times)) == (int(row["start_ns"]), int(row["complete_ns"]))
+        assert span["name"] == row["op"]
+        place = [span["args"].get(key) for key in ("offset_bytes", "size_bytes")]
+        expected = [int(row["offset_bytes"]), int(row["size_bytes"])]
+        assert place == (expected if row["op"] != "flush" else [None, None])
+
+
+def test_an_arrow_of_a_read_leads_to_its_sense_and_its_transfer(tmp_path: Path) -> None:
+    device = {**SMALL, "host": {"command_overhead_us": 3}}
+    reads = {**SHORT, "read_pct": 100, "queue_depth": 1, "total": {"ios": 500}}
+    events, rows = timeline_of(device, reads, tmp_path / "rows.csv")
+    chains = list(check_arrows(events).values())
+    assert len(chains) == len(rows) == 500
+    for command, sense, transfer in chains:
+        assert [command["name"], sense["pid"], transfer["pid"]] == ["read", 1, 2]
+        assert command["ts"] <= sense["ts"]
+        assert sense["ts"] + sense["dur"] <= transfer["ts"] + 1e-6
+        assert transfer["ts"] + transfer["dur"] <= command["ts"] + command["dur"] + 1e-6
+        assert sense["tid"] == command["args"]["offset_bytes"] // 4096 % 2, "pages take turns"
+    assert len({chain[0]["args"]["command"] for chain in chains}) == 500
+
+
+def test_arrows_of_buffered_writes_lead_to_programs_that_come_later(tmp_path: Path) -> None:
+    device = {
+        **SMALL,
+        "ftl": {**SMALL["ftl"], "write_buffer_pages": 32},
+        "host": {"command_overhead_us": 3},
+    }
+    writes = {**SHORT, "read_pct": 0, "queue_depth": 1, "total": {"ios": 2000}}
+    events, _ = timeline_of(device, writes, tmp_path / "rows.csv")
+    chains = list(check_arrows(events).values())
+    commands = [chain[0]["args"]["command"] for chain in chains if chain[0]["pid"] == 6]
+    # At the end 16 wait; those that a later write has replaced are not programmed.
+    assert len(commands) == len(set(commands)) > 1900
+    for command, transfer, *programs in (chain for chain in chains if chain[0]["pid"] == 6):
+        assert (transfer["pid"], programs[0]["pid"]) == (2, 1)
+        assert all(program["name"] == "program" for program in programs)
+        assert transfer["ts"] >= command["ts"]
+        assert programs[0]["tid"] == command["args"]["offset_bytes"] // 4096 % 2
 
 
 def test_the_command_prints_tables_and_writes_files(cli: Cli, folder: Path) -> None:
