@@ -339,7 +339,25 @@ fn a_life_is_the_same_whenever_it_is_lived() {
 
 #[test]
 fn drives_that_do_not_find_their_data_are_refused() {
+    let cached = json!({
+        "controller": {"scheduler": {"kind": "priority"}},
+        "ftl": {"allocation": "dynamic", "slc_cache": {"kind": "dynamic"},
+                "write_frontiers": "host_gc"}
+    });
+    let striped = json!({
+        "ftl": {"allocation": {"kind": "superblock", "dies": "all", "bad_block": "remap"},
+                "slc_cache": {"kind": "dynamic"}, "write_frontiers": "host_gc",
+                "parity": {"kind": "die_stripe"}}
+    });
+    let bursts = json!({
+        "controller": {"scheduler": {"kind": "priority"}},
+        "ftl": {"collection": {"kind": "bursts", "superblocks": 0.5},
+                "allocation": "dynamic", "write_frontiers": "host_gc"}
+    });
     let cases = [
+        (cached, "ftl.slc_cache"),
+        (striped, "ftl.slc_cache"),
+        (bursts, "ftl.collection"),
         (json!({"ftl": {"mapping": {"kind": "block"}}}), "ftl.mapping"),
         (json!({"ftl": {"allocation": "dynamic"}}), "ftl.allocation"),
         (json!({"host": {"power_loss_protected": true}}), "power.plp"),

@@ -11,7 +11,9 @@ use super::config::DeviceConfig;
 use super::power_loss::PowerLossConfig;
 use crate::config::{check_rules, parse, ConfigError, Rule};
 use crate::ftl::mapping::ENTRY_BYTES;
-use crate::ftl::{SlcCacheConfig, WearConfig, WriteFrontiers, WritesComplete};
+use crate::ftl::{
+    CollectionConfig, Parity, SlcCacheConfig, WearConfig, WriteFrontiers, WritesComplete,
+};
 use crate::host::READ_AHEAD_MAX;
 use crate::nand::CellType;
 use crate::reads::{Algorithm, Fidelity};
@@ -536,6 +538,21 @@ const OF_CUTS: &[Rule<DeviceConfig>] = &[
         let why = "an erase does not wait for the programs of other dies with the scheduler \
                    `out_of_order`; accepted for `controller.scheduler`: in_order, priority";
         (it.ftl.allocation.is_dynamic() && !it.needs_full()).then(|| uncut(why))
+    }),
+    ("ftl.slc_cache", |it| {
+        let by = if it.ftl.allocation.is_dynamic() {
+            "ftl.allocation dynamic"
+        } else if matches!(it.ftl.parity, Some(Parity::Dies(_))) {
+            "ftl.parity die_stripe"
+        } else {
+            return None;
+        };
+        let why = "behind some cuts a mount finds older data than was flushed";
+        it.ftl.has_slc_cache().then(|| uncut(&format!("with {by} {why}")))
+    }),
+    ("ftl.collection", |it| {
+        let why = "behind some mounts a burst opens more blocks than the reserve holds";
+        matches!(it.ftl.collection, CollectionConfig::Bursts(_)).then(|| uncut(why))
     }),
     ("power.plp", |it| {
         let has_capacitors = it.power.as_ref().is_some_and(PowerLossConfig::has_capacitors);
