@@ -527,6 +527,14 @@ def test_numbers_of_documents_are_among_the_names_of_their_verb():
         "reliability.life": [life_test("tlc_standard").to_dict()],
         "reliability.drive-life": [drive_life_test(SMALL, programs=1e4).to_dict()],
         "ecc.curve": [plain(ecc.curve("bch:m=8,t=4", "bsc", [1e-2], errors=20).content)],
+        "theory.queueing": [
+            VERBS["theory.queueing"].run(
+                {"dies": 2, "service_us": 60.0, "arrivals_per_s": rate, "queue_depth": depth},
+                None,
+                lambda _: None,
+            )
+            for rate, depth in ((None, 3), (9e3, None))
+        ],
         **{
             f"pts.{document['test']}": [document]
             for document in (

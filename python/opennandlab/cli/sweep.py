@@ -18,8 +18,6 @@ from opennandlab.cli.options.rows import argument, flag
 from opennandlab.cli.options.workload import WorkloadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from opennandlab.cli.options.common import BandKind
     from opennandlab.studies.rating.band import Variants
     from opennandlab.studies.sweeps.definition import Sweep
@@ -110,7 +108,7 @@ def sweep(given: SweepOptions) -> None:
         paper = given.page(given.plot)
         found, wanted = _asked(given)
         chosen = [it.strip() for it in given.metrics.split(",")] if given.metrics else None
-        look = _look(wanted, chosen)
+        _refuse_unknown(wanted, chosen)
         if given.plot is not None and not wanted.varied:
             raise ConfigError(
                 "--plot", "nothing is varied, so the plot has no axis; accepted: with --vary"
@@ -121,7 +119,7 @@ def sweep(given: SweepOptions) -> None:
             _show_cost(given, wanted)
             return
         with Store.open(given.store) as kept, shown(tables.line, quiet=given.quiet) as watch:
-            run = Run(wanted, kept, watch=watch, retry=given.retry, look=look)
+            run = Run(wanted, kept, watch=watch, retry=given.retry)
             _note_start(run, kept.path, quiet=given.quiet)
             if carried_out(lambda: run.to_the_end(given.engine_of(kept)), lambda: _there(run)):
                 if given.as_json:
@@ -148,24 +146,18 @@ def sweep(given: SweepOptions) -> None:
             raise typer.Exit(terminal.FAILED)
 
 
-def _look(
-    wanted: "Sweep", chosen: "Sequence[str] | None"
-) -> "Callable[[Mapping[str, float]], None] | None":
-    """Refuse names of numbers that no run can have, or return what does so after the first run.
+def _refuse_unknown(wanted: "Sweep", chosen: "Sequence[str] | None") -> None:
+    """Refuse names of numbers that no run can have.
 
     Raises:
-        ConfigError: for such a name, where the schema of the documents shows it.
+        ConfigError: for such a name.
     """
     asked = {
         "--metrics": chosen or [],
         "plot.y": [wanted.plot["y"]] if "y" in wanted.plot else [],
         "--until": list(wanted.seeds.until),
     }
-    known = wanted.verb.names(wanted.request)
-    if known is None:
-        return lambda metrics: tables.refuse_unknown(asked, list(metrics), wanted.verb.columns)
-    tables.refuse_unknown(asked, known, wanted.verb.columns)
-    return None
+    tables.refuse_unknown(asked, wanted.verb.names(wanted.request), wanted.verb.columns)
 
 
 def _asked(given: SweepOptions) -> "tuple[Variants | None, Sweep]":

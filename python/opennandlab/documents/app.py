@@ -543,6 +543,15 @@ class AppDocument(Record, frozen=True, kw_only=True):
     cpu: AppCpu | None = None
 
 
+KINDS, PARTS = ("read", "write", "flush"), ("mean", "p99", "max")
+# Names of all numbers that `figures` may return, `*` for a case.
+FIGURES = (
+    "score", "total_ms", "response_ms.max", "waf", "erase_count_mean", "collections",
+    *(f"{kind}_us.{part}" for kind in KINDS for part in PARTS),
+    "*.response_ms.mean", "*.mb_s", "*.access_us",
+)  # fmt: skip
+
+
 def figures(document: JsonObject) -> dict[str, float]:
     """Return score, run time, responses, times of requests and what the drive wrote.
 
@@ -568,8 +577,8 @@ def figures(document: JsonObject) -> dict[str, float]:
         found[f"{one['case']}{phase}.response_ms.mean"] = one["response_ms"]["mean"]
         if access := one.get("access"):
             found |= {f"{one['case']}{phase}.{key}": access[key] for key in ("mb_s", "access_us")}
-    for kind in ("read", "write", "flush"):
-        for part in ("mean", "p99", "max"):
+    for kind in KINDS:
+        for part in PARTS:
             requests = document["requests"]
             found[f"{kind}_us.{part}"] = None if requests is None else requests[kind][part]
     return {name: float(value) for name, value in found.items() if value is not None}

@@ -147,7 +147,6 @@ class Run:
         store: Where points are kept.
         watch: Called with the progress, several times a second.
         retry: Whether points that failed before are run again.
-        look: Called with the numbers of the first point that is done; its error ends the run.
     """
 
     def __init__(
@@ -157,19 +156,16 @@ class Run:
         *,
         watch: Callable[[Progress], None] | None = None,
         retry: bool = False,
-        look: Callable[[Mapping[str, float]], None] | None = None,
     ) -> None:
         """Resolve all points and look up which are known; nothing runs.
 
         Raises:
-            ConfigError: for a sweep without one point that can be run, and what `look` raises of
-                points that are known.
+            ConfigError: for a sweep without one point that can be run.
         """
         self.sweep = sweep
         self._store = store
         self._watch = watch
         self._retry = retry
-        self._look = look
         self._states = [_State(cell) for cell in sweep.cells]
         self._of_key: dict[str, list[_State]] = {}
         self._waiting: deque[Point] = deque()
@@ -301,9 +297,6 @@ class Run:
         self, point: Point, metrics: Mapping[str, float], error: str | None, *, was_known: bool
     ) -> None:
         """Put what became of a point into all cells that have it."""
-        if self._look is not None and error is None:
-            self._look(metrics)
-            self._look = None
         self._done_count += 1
         self._failed_count += error is not None
         self._failed_known_count += was_known and error is not None

@@ -79,17 +79,13 @@ class Verb(ABC):
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the numbers of a document by name."""
 
-    def names(self, request: Mapping[str, Any]) -> list[str] | None:
+    @abstractmethod
+    def names(self, request: Mapping[str, Any]) -> list[str]:
         """Return the names that numbers of its documents may have, `*` for any part of one.
 
         Args:
             request: The part of a sweep that all points share.
-
-        Returns:
-            The names; None where only a document shows them, and all have the same.
         """
-        del request
-        return None
 
     def memory_bytes(self, settings: JsonObject) -> int:  # noqa: ARG002
         """Return what a run takes of the memory, roughly; 0 where it is nothing to speak of."""

@@ -15,6 +15,8 @@ from opennandlab.pts.bench.cells import Question, measured
 from opennandlab.studies.sweeps.verb import Reader
 from opennandlab.studies.sweeps.verbs.benchmark import OnDrive
 
+FIGURES = ("iops", "mb_s", "lat_us_mean")
+
 
 class Cells(OnDrive):
     """The verb `pts.cells`."""
@@ -52,11 +54,16 @@ class Cells(OnDrive):
         """Measure the cells."""
         return measured(settings["device"], Question.of(settings["question"]), seed or 0, watch)
 
+    def names(self, request: Mapping[str, Any]) -> list[str]:
+        """Return the figures, of any cell."""
+        del request
+        return [f"{figure} *" for figure in FIGURES]
+
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the figures of each cell."""
         return {
             f"{figure} {kib(cell['block_bytes'])} KiB {mix(cell['read_pct'])}": cell[figure]
             for cell in document["cells"]
-            for figure in ("iops", "mb_s", "lat_us_mean")
+            for figure in FIGURES
             if cell[figure] is not None
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from opennandlab.theory.waf import Traffic, predict_waf
 SCHEMA = "opennandlab.formula/1"
 # Default of a drive without spare factor and over-provisioning.
 OVER_PROVISIONING = 0.07
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 Values = dict[str, float | None]
 
 
@@ -32,7 +33,7 @@ class Formula(Verb):
     def __init__(
         self,
         name: str,
-        metric: str,
+        values: Sequence[str],
         usual: Mapping[str, Any],
         compute: Callable[[Mapping[str, Any]], Values],
         stated: Callable[[JsonObject], JsonObject] = dict,
@@ -41,15 +42,16 @@ class Formula(Verb):
 
         Args:
             name: As it is typed.
-            metric: What is drawn.
+            values: Names of the values that some parameters have; the first is drawn.
             usual: Parameters and their defaults; None for none.
             compute: Parameters -> values by name; raises `ValueError` for invalid values.
             stated: Parameters -> the same, with the content of files instead of their names.
         """
         self.name = name  # type: ignore[misc]
-        self.metric = metric  # type: ignore[misc]
+        self.metric = values[0]  # type: ignore[misc]
         self.keys = dict.fromkeys(usual, "a parameter")  # type: ignore[misc]
         self.usual = dict(usual)
+        self._values = tuple(values)
         self._compute = compute
         self._stated = stated
 
@@ -87,6 +89,11 @@ class Formula(Verb):
         except (ValueError, TypeError) as error:
             raise ConfigError(".", str(error)) from error
         return {"schema": SCHEMA, "formula": self.name, "parameters": settings, "metrics": values}
+
+    def names(self, request: Mapping[str, Any]) -> list[str]:
+        """Return all values, since a point may lack some: a policy without a closed form."""
+        del request
+        return list(self._values)
 
     def metrics(self, document: JsonObject) -> dict[str, float]:
         """Return the values."""
@@ -127,11 +134,10 @@ def _queueing(given: Mapping[str, Any]) -> Values:
         busy = busy_dies(dies, depth)
         return {"iops": busy / service_us * 1e6, "latency_us_mean": depth * service_us / busy}
     queue = independent_dies(given["arrivals_per_s"], dies, service_us)
-    quantiles = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
     return {
         "load": queue.load,
         "latency_us_mean": queue.response_us_mean,
-        **{f"latency_us_{name}": queue.response_us_quantile(at) for name, at in quantiles.items()},
+        **{f"latency_us_{name}": queue.response_us_quantile(at) for name, at in QUANTILES.items()},
     }
 
 
@@ -158,7 +164,7 @@ def _rber(given: Mapping[str, Any]) -> Values:
 FORMULAS: tuple[Formula, ...] = (
     Formula(
         "theory.waf",
-        "waf",
+        ("waf", "spare_factor_effective"),
         {
             "policy": "greedy", "d": 10, "pages_per_block": 256, "spare_factor": None,
             "over_provisioning_pct": None, "hot_fraction": None, "hot_share": None, "trim_pct": 0.0,
@@ -168,13 +174,13 @@ FORMULAS: tuple[Formula, ...] = (
     ),
     Formula(
         "theory.queueing",
-        "latency_us_mean",
+        ("latency_us_mean", "iops", "load", *(f"latency_us_{name}" for name in QUANTILES)),
         {"dies": 1, "service_us": 60.0, "arrivals_per_s": None, "queue_depth": None},
         _queueing,
     ),
     Formula(
         "theory.endurance",
-        "tbw_tb",
+        ("tbw_tb", "dwpd"),
         {
             "raw_tb": 1.0, "pe_cycles": 3000, "write_amplification": 1.0, "wear_efficiency": 1.0,
             "user_tb": None, "years": 5.0,
@@ -183,7 +189,7 @@ FORMULAS: tuple[Formula, ...] = (
     ),
     ErrorModel(
         "reliability.rber",
-        "rber",
+        ("rber",),
         {
             "model": "tlc", "pe_cycles": 0.0, "retention_h": 0.0, "temperature_c": 40.0,
             "reads": 0.0, "page_type": None,
