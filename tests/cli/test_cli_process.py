@@ -185,6 +185,14 @@ def test_a_stopped_run_keeps_its_timeline(folder: Path) -> None:
     assert (folder / "t.json").exists() != ("no timeline in t.json" in stderr)
 
 
+def test_a_stopped_run_says_that_it_leaves_no_image(folder: Path) -> None:
+    """The option was passed over without a word."""
+    code, _, stderr = interrupted(folder, signal.SIGINT, "--save-image", "drive.onl")
+    assert code == 130
+    assert "warning: no image in drive.onl: the run was interrupted" in stderr
+    assert not (folder / "drive.onl").exists()
+
+
 def test_a_run_that_is_over_cannot_be_interrupted(folder: Path) -> None:
     """Ctrl-C at the very end of a replay: a complete result was saved, with 130 and no word."""
     script = (

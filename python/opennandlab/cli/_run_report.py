@@ -182,6 +182,8 @@ def _write(
         save(result.logs, given.ocp)
     if given.save_image is not None and not interrupted:
         run.save_image(given.save_image)
+    elif given.save_image is not None:
+        note(f"warning: no image in {given.save_image}: the run was interrupted", style="yellow")
 
 
 def _write_timeline(result: "Result", path: Path, *, quiet: bool) -> str | None:
