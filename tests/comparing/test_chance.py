@@ -99,8 +99,9 @@ def test_unlike_things_are_shown_without_a_ranking_and_refused_in_a_sentence(
     assert "--force ranks them nevertheless" in done.stderr
     # Without the table nothing is shown.
     files = [str(tmp_path / f"{name}.json") for name in "ab"]
-    for flag in ("--json", "--quiet"):
-        text = cli("compare", *files, flag).stderr
+    assert cli("compare", *files, "--csv", "-").stdout == ""
+    for flags in (("--json",), ("--quiet",), ("--csv", "-")):
+        text = cli("compare", *files, *flags).stderr
         assert "not compared: different over-provisioning" in text
         assert "above" not in text
 

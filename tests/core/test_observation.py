@@ -253,6 +253,7 @@ def test_an_arrow_of_a_read_leads_to_its_sense_and_its_transfer(tmp_path: Path) 
     assert len(chains) == len(rows) == 500
     for command, sense, transfer in chains:
         assert [command["name"], sense["pid"], transfer["pid"]] == ["read", 1, 2]
+        assert sense["args"]["for"] == transfer["args"]["for"] == "commands"
         assert command["ts"] <= sense["ts"]
         assert sense["ts"] + sense["dur"] <= transfer["ts"] + 1e-6
         assert transfer["ts"] + transfer["dur"] <= command["ts"] + command["dur"] + 1e-6

@@ -121,7 +121,7 @@ def _tell(outputs: "Mapping[str, Path | None]") -> None:
 def _refuse(given: CompareOptions, side: "Side", refusal: "UnlikeError") -> NoReturn:
     """Show the numbers without a ranking, then refuse the comparison in a sentence."""
     done, why, verb = "not compared", "; ".join(refusal.reasons), "compares"
-    if not given.as_json and not given.quiet:
+    if not given.as_json and not given.quiet and given.csv != Path("-"):
         from opennandlab.comparing.side import unranked
 
         _show(unranked(side), side.every if given.every else side.main, is_refused=True)

@@ -52,7 +52,8 @@ def _told(span: Event) -> Event:
     lane = LANES[span["pid"]]
     args: dict[str, Any] = {lane: span["tid"], **span.get("args", {})}
     if span["pid"] in FLASH:
-        args["for"] = "moved pages" if span["name"].endswith(MOVED) else "other work"
+        other = "commands" if args.keys() & {"command", "commands"} else "other work"
+        args["for"] = "moved pages" if span["name"].endswith(MOVED) else other
     return {**span, "cat": lane, "args": args}
 
 
