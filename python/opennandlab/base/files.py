@@ -341,8 +341,10 @@ def no_formula(text: str) -> str:
 
     >>> no_formula(" =1+1"), no_formula("-1.5"), no_formula("a=1"), no_formula("a\x1b[1m")
     ("' =1+1", '-1.5', 'a=1', 'a\\x1b[1m')
+    >>> no_formula("-")  # what is not known
+    '-'
     """
-    is_formula = text.lstrip()[:1] in FORMULA and not NUMBER.fullmatch(text)
+    is_formula = text.lstrip()[:1] in FORMULA and text != "-" and not NUMBER.fullmatch(text)
     return f"'{inert_lines(text)}" if is_formula else inert_lines(text)
 
 
