@@ -65,7 +65,7 @@ def test_sections_can_be_chosen(cli: Cli, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--plot", "x.txt"], "accepted endings"),
+        (["--plot", "x.txt"], "accepted file extensions"),
         (["--breakdown"], "--fio-output, --fio-logs, --plot"),
         (["-o", "x.json"], "has no effect on a job file"),
         (["--set", "workload.pattern=random"], "a job file has no keys"),

@@ -98,7 +98,7 @@ def test_a_result_is_drawn_as_a_figure_a_page_or_one_figure_of_it(result, tmp_pa
     assert every.count("<text") > one.count("<text")
     with pytest.raises(onl.ConfigError, match="`latency` is none of this document's; accepted: "):
         result.plot(figure="latency")
-    with pytest.raises(onl.OutputError, match="accepted endings"):
+    with pytest.raises(onl.OutputError, match="accepted file extensions"):
         result.plot(tmp_path / "waf.gif")
 
 
@@ -149,7 +149,7 @@ def test_a_standard_test_from_python_is_that_of_the_command_and_is_resumed(teste
         (("iops", "sim:tlc_standard"), {"profile": "X"}, "accepted: E, C"),
         (("iops", "sim:tlc_standard"), {"resume": True}, "needs the `output`"),
         (("iops", "sim:tlc_standard"), {"options": {}}, "has no such setting"),
-        (("iops", "sim:tlc_standard"), {"queue_depth": "many"}, "a number is text"),
+        (("iops", "sim:tlc_standard"), {"queue_depth": "many"}, "a number is given as text"),
         (("iops", 5), {}, "are text, such as"),
     ],
 )

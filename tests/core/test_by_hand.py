@@ -116,7 +116,7 @@ def test_other_keys_that_a_life_test_sets_are_told():
     found = drive_life_test(own, programs=1e5, model="mlc").warnings
     assert any("--set nand.wear_out=retire has no effect, it is ignore" in text for text in found)
     assert any(text.startswith("--set reliability=") for text in found)
-    amount = drive_life_test(own, programs=1e5, tbw_tb=1e-5).warnings
+    amount = drive_life_test(own, programs=1e5, tbw_tb=2e-5).warnings
     assert not any("wear_out" in text for text in amount)
 
 

@@ -402,7 +402,7 @@ def test_options_of_python_are_refused_alike(tmp_path: Path) -> None:
         onl.benchmark(SMALL, SHORT, requests=tmp_path / "r.csv", requests_every=0)
     with pytest.raises(onl.ConfigError, match="no file is given"):
         onl.benchmark(SMALL, SHORT, requests_every=3)
-    with pytest.raises(onl.OutputError, match="accepted endings"):
+    with pytest.raises(onl.OutputError, match="accepted file extensions"):
         onl.benchmark(SMALL, SHORT, requests=tmp_path / "r.json")
 
 

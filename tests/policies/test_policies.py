@@ -443,11 +443,11 @@ def test_a_result_of_an_object_is_verified_with_that_object(
 ) -> None:
     path = tmp_path / "result.json"
     onl.benchmark(small, short, gc_policy=mine.Weighted(50.0)).save(path)
-    with pytest.raises(onl.ConfigError, match="was handed over as an object"):
+    with pytest.raises(onl.ConfigError, match="was passed as an object"):
         onl.verify(path)
     assert onl.verify(path, gc_policy=mine.Weighted(50.0)).identical
     assert not onl.verify(path, gc_policy=mine.Weighted(0.0)).identical
-    with pytest.raises(onl.ResultError, match="the result is of the policy"):
+    with pytest.raises(onl.ResultError, match="the result was made with the policy"):
         onl.verify(path, gc_policy=mine.Greedy)
     onl.benchmark(small, short, gc_policy=mine.ready).save(path)
     assert onl.verify(path).identical  # a name leads to it

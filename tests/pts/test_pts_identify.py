@@ -271,7 +271,7 @@ def test_a_cell_that_is_not_steady_is_no_figure():
 def test_a_counter_that_does_not_move_gives_no_waf():
     results = identified(Still(256 * MIB))
     assert {point.waf for point in results.points} == {None}
-    assert "did not move" in results.points[1].note
+    assert "did not change" in results.points[1].note
     assert not named(results)["space for data, alpha"].meaning.startswith("by the WAF")
 
 

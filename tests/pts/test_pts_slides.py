@@ -174,7 +174,7 @@ def test_the_command_leaves_a_suite_for_each_slide_and_a_page(here: Path):
         "active-range", "cache", "oio", "slides.html",
     ]  # fmt: skip
     page = (here / "out" / "slides.html").read_text()
-    for title in ("Write cache", "Outstanding requests", "Active range", "amount was left out"):
+    for title in ("Write cache", "Outstanding requests", "Active range", "Amount was left out"):
         assert title in page
     assert page.count("device changed: ftl.over_provisioning_pct=0.3") == 3
     suite = json.loads((here / "out" / "cache" / "suite.json").read_text())

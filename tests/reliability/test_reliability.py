@@ -94,7 +94,7 @@ def test_models_load_from_names_files_mappings_and_devices(tmp_path: Path) -> No
         (lambda: reliability.load_model("tlc").rber(math.nan), "pe: NaN"),
         (lambda: reliability.load_model("tlc").rber(0, temperature_c=900), "-55 to 200"),
         (lambda: reliability.load_model("tlc").rber(0, page_type="top"), "lower, middle, upper"),
-        (lambda: reliability.load_model("kim").rber(0, page_type="lower"), "does not tell"),
+        (lambda: reliability.load_model("kim").rber(0, page_type="lower"), "does not distinguish"),
         (lambda: reliability.load_model("kim").states(), "no threshold-voltage states"),
         (lambda: reliability.load_model("kim").llr_table(), "no threshold-voltage states"),
         (lambda: reliability.load_model("tlc").llr_table("lower", 5), "1, 3 or 7"),

@@ -151,7 +151,7 @@ def test_a_cut_ends_the_association(tmp_path: Path, command: Path) -> None:
     ("options", "said"),
     [
         ("--nvme here", "--nvme: `here`; accepted: ADDRESS:PORT, such as 127.0.0.1:4420"),
-        ("--nvme 0.0.0.0:0", "is not an address of this machine alone"),
+        ("--nvme 0.0.0.0:0", "is not a loopback address"),
         ("--nvme 127.0.0.1:0 --nqn drive", "nqn: `drive`; accepted: `nqn.` and more"),
         ("--nvme 127.0.0.1:0 --serial 123456789012345678901", "serial: `1234"),
         ("--nvme 127.0.0.1:0 --lba 520", "lba: 520; accepted: 512, 4096"),

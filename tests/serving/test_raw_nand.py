@@ -379,7 +379,7 @@ def test_clients_at_once_get_their_own_replies() -> None:
     ("more", "reason"),
     [
         (["default"], "give --socket PATH, or --tcp"),
-        (["default", "--tcp", "0.0.0.0:0"], "is not an address of this machine alone"),
+        (["default", "--tcp", "0.0.0.0:0"], "is not a loopback address"),
         (["default", "--tcp", "somewhere"], "--tcp takes ADDRESS:PORT"),
         (["default", "--socket", "there"], "there exists and is not a socket"),
         (["default", "--socket", "s", "--config", "x"], "--config: has no effect with --raw-nand"),

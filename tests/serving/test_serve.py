@@ -268,7 +268,7 @@ def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for options, message in (
         (("--timing", "fast"), "accepted: `real`, `off`"),
-        (("--tcp", "0.0.0.0:0"), "this machine alone"),
+        (("--tcp", "0.0.0.0:0"), "is not a loopback address"),
         (("--tcp", "here"), "ADDRESS:PORT"),
         (("--record", tmp_path), "directory"),
         (("--save-image", tmp_path / "pipe"), "must not be replaced"),

@@ -161,7 +161,7 @@ def test_outliers_by_hand() -> None:
     [
         ({"devices": 0}, "1 to 10000"),
         ({"devices": True}, "1 to 10000"),
-        ({"suites": {}}, "nothing is to be run"),
+        ({"suites": {}}, "there is nothing to run"),
         ({"suites": {"a": 5}}, "not a suite"),
         ({"suites": {"a": {"run": "fly"}}}, "cannot be run"),
         ({"suites": {"a": {"run": "benchmark", "seed": 5}}}, "has none"),
@@ -169,7 +169,7 @@ def test_outliers_by_hand() -> None:
         ({"colour": 1}, "not a key of a fleet"),
         ({"spread": {"a": {"normal": [1]}}}, "two numbers"),
         ({"spread": {"a": {"normal": [1, -1]}}}, "0 or more"),
-        ({"spread": {"a": {"uniform": [2, 1]}}}, "upwards"),
+        ({"spread": {"a": {"uniform": [2, 1]}}}, "in ascending order"),
         ({"spread": {"a": {"integers": [1.5, 2]}}}, "whole"),
         ({"spread": {"a": {"lognormal": [0, 1]}}}, "above 0"),
         ({"spread": {"a": {"guess": [1, 2]}}}, "unknown"),

@@ -60,7 +60,7 @@ def test_a_strong_drive_passes_and_its_document_says_why(tmp_path: Path) -> None
     assert found.cost.waf > 1
     assert 0 < found.recovery_us.mean <= found.recovery_us.max < found.recovery_us.limit
     page = (tmp_path / "cuts" / "power.html").read_text(encoding="utf-8")
-    assert "no fault" in page
+    assert "No fault" in page
     assert "PASSED" in page
     assert not (tmp_path / "cuts" / JOURNAL).exists()
 
@@ -188,7 +188,7 @@ def test_a_preset_is_cut_as_a_small_copy_that_says_how_it_differs(
     is_protected = whole.to_dict()["host"].get("power_loss_protected", False)
     assert ("plp" in found.settings["claims"]) == is_protected
     page = (tmp_path / "cuts" / "power.html").read_text(encoding="utf-8")
-    assert "a copy of the drive" in page
+    assert "A copy of the drive" in page
 
 
 def test_a_drive_that_fits_is_left_as_it_is() -> None:

@@ -160,7 +160,7 @@ def test_what_is_done_before_ctrl_c_is_kept_and_not_run_again(cut):
 def test_an_engine_that_is_lost_ends_the_sweep_and_keeps_the_rest():
     shelf = Shelf()
     run = Run(Sweep.of(document()), shelf)
-    with pytest.raises(EngineError, match="away"):
+    with pytest.raises(EngineError, match="cannot be reached"):
         run.to_the_end(Counted(away_after=4))
     assert 0 < len(shelf.entries) == len(run.rows) < 6
 

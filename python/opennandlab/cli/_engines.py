@@ -97,11 +97,11 @@ def carried_out(run: Callable[[], object], there: Callable[[], str]) -> bool:
     except StoreWriteError as error:
         terminal.stop(
             terminal.BROKEN,
-            f"{error}; what was kept before is there, and the same command goes on from it",
+            f"{error}; what was kept before is there, and the same command continues from it",
         )
     except EngineError as error:
         terminal.stop(
             terminal.BROKEN,
-            f"{error}; {there()} in the store, and the same command goes on from there",
+            f"{error}; {there()} in the store, and the same command continues from there",
         )
     return False
