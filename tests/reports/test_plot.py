@@ -49,6 +49,9 @@ def test_a_timed_run_is_shown_over_time_with_its_tail(timed: onl.Result) -> None
     drawn = {plot.title: plot for plot in plots(timed.content)}
     for title in ("Throughput", "I/O per second", "Latency over time", "Write amplification"):
         assert "time" in drawn[title].x.label
+    # Too few requests for p99 of each interval: the mean alone, which the axis names.
+    lone = drawn["Latency over time"]
+    assert ([line.name for line in lone.series], lone.y.label) == (["mean"], "mean latency, µs")
     tail = drawn["Latency by percentile"]
     assert [line.name for line in tail.series] == ["read", "write"]
     # x is 1/(1-p): the median stands at 2, p99 at 100.

@@ -20,7 +20,7 @@ from conftest import SHORT, SMALL
 from opennandlab.comparing import side_by_side
 from opennandlab.reports import breakdown, output, plot
 from opennandlab.reports.figure import colours
-from opennandlab.reports.model import Chapter, Report
+from opennandlab.reports.model import Chapter, Report, Section, Table
 from opennandlab.reports.pts import overlay, views
 from opennandlab.reports.pts.source import read
 
@@ -104,6 +104,15 @@ class Pages(dict[str, Path]):
         measured = [read(pts_documents.dirth(), "a"), read(pts_documents.dirth(), "b")]
         found = side_by_side(measured, ["a", "b"], force=True)
         return overlay.report(measured, ["a", "b"], found)
+
+    def _saturated(self) -> Report:
+        return Report("WSAT", "", self._chapters(["wsat"]))
+
+    def _conditions(self) -> Report:
+        rows = (("requests", "2000"), ("command", "opennandlab calibrate " + "--free key " * 40))
+        table = Table("conditions", "Conditions", ("", "value"), rows, wraps=True)
+        section = Section("conditions", "How cells were run", (table,))
+        return Report("Fit", "", (Chapter(id="fit", title="Fit", sections=(section,)),))
 
     def _damaged(self) -> Report:
         torn = pts_documents.wsat()
@@ -295,6 +304,31 @@ def test_no_label_is_cut_on_a_narrow_screen(browser: Any, pages: Pages) -> None:
         count = watched.page.locator("figure[data-figure]").count()
         cut = {place: watched.figure(place).evaluate(CUT) for place in range(count)}
         assert {place: texts for place, texts in cut.items() if texts} == {}
+
+
+def test_a_window_that_narrows_is_laid_out_anew(browser: Any, pages: Pages) -> None:
+    """Names of levels took nine tenths of a figure that was drawn before the window narrowed."""
+    room = "figure => figure.querySelector('.plot')._fullLayout._size.w"
+    with closing(Watched(browser, pages["saturated"], 1280)) as watched:
+        watched.figure(0)
+        assert watched.page.locator(".set-up[open]").count() == 1
+        watched.page.set_viewport_size({"width": 420, "height": 900})
+        watched.page.wait_for_function("!document.querySelector('.set-up[open]')")
+        figure = watched.figure(0)
+        assert figure.evaluate(room) > 250
+        assert figure.evaluate(CUT) == []
+        assert watched.complaints == []
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_names_and_values_have_room(browser: Any, pages: Pages, width: int) -> None:
+    """A long command left the names before the values a letter a line."""
+    with closing(Watched(browser, pages["conditions"], width)) as watched:
+        assert watched.page.locator("main h1, main h2").count() == 1
+        assert watched.page.locator("tbody th").first.bounding_box()["width"] > 100
+        assert watched.page.locator(".wide").first.evaluate(
+            "one => one.scrollWidth <= one.clientWidth"
+        )
 
 
 @pytest.mark.always

@@ -111,7 +111,7 @@ def test_a_capture_is_drawn_by_its_steps() -> None:
     rates = [count * 4096 / length / 1e6 for count, length in ((14, 0.4), (13, 0.4), (13, 0.37))]
     assert [value for value in line.y if value is not None] == pytest.approx([*rates, rates[-1]])
     [table] = [one for one in made.chapters[0].items if isinstance(one, Table)]
-    assert table.rows == (("RND 4 KiB R", 26, 65.0), ("RND 4 KiB W", 14, 35.0))
+    assert table.rows == (("RND 4 KiB R", 26, "65.00"), ("RND 4 KiB W", 14, "35.00"))
     assert made.lead == "1 file of format csv, 1 volume, 2 streams"
     without = shown({**saved, "steps": None, "step_s": None, "no_steps": "times go back"})
     assert not without.figures

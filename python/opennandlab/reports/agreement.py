@@ -73,7 +73,7 @@ def items(
     )  # fmt: skip
     name = f"{prefix}{found.table}"
     said = note(*names) + (f" {ALIKE}" if alike else "")
-    yield Table(f"error-{name}", f"{title}: error, %", ("", *columns), grid, said)
+    yield Table(f"error-{name}", f"{title}: error, %", ("cell", *columns), grid, said)
     if len(rows) > 1 and len(columns) > 1:
         sizes: tuple[tuple[float | None, ...], ...] = tuple(
             tuple(_size(errors.get((row, column))) for column in columns) for row in rows
@@ -99,7 +99,7 @@ def _both(found: Agreement, name: str, title: str, names: tuple[str, str]) -> Pl
     ends = [min(measured), max(measured)]
     return Plot(
         f"both-{name}",
-        f"{title}: {other} by {reference}, {found.unit}",
+        f"{title}: {other} against {reference}, {found.unit}",
         Axis(f"{reference}, {found.unit}", "log"),
         Axis(f"{other}, {found.unit}", "log"),
         (

@@ -40,7 +40,7 @@ def report(document: CalibrationDocument) -> Report:
     ]
     if is_fit:
         parts[1:1] = [
-            ("sensitivity", "What the cells tell of the keys", tuple(_tells(document)), ""),
+            ("sensitivity", "Influence of the keys on the cells", tuple(_tells(document)), ""),
             ("search", "The search", (_search(document), *_starts(document)), ""),
         ]
         parts.insert(0, ("keys", "Keys", (keys(document), *choices(document)), LEAD))
@@ -60,7 +60,7 @@ def report(document: CalibrationDocument) -> Report:
         test="calibration",
     )
     foot = f"opennandlab {document.run.version}, digest {document.digest[:16]}"
-    return Report(chapter.title, "", (chapter,), (), foot, "a calibration")
+    return Report(chapter.title, "", (chapter,), (), foot, "calibration")
 
 
 def subtitle(document: CalibrationDocument) -> str:
@@ -211,13 +211,14 @@ def _errors(document: CalibrationDocument) -> Iterator[Item]:
 
 def _tells(document: CalibrationDocument) -> Iterator[Item]:
     names = [one.key for one in document.keys]
-    if document.correlations:
+    # One key has neither correlations nor combinations.
+    if document.correlations and len(names) > 1:
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (name, *(f"{value:+.2f}" for value in row))
             for name, row in zip(names, document.correlations, strict=True)
         )
-        yield Table("correlations", "Correlation of the estimates", ("", *names), rows)
-    if document.directions:
+        yield Table("correlations", "Correlation of the estimates", ("key", *names), rows)
+    if document.directions and len(names) > 1:
         rows = tuple(
             (
                 f"{one.response:.4f}",
@@ -240,7 +241,7 @@ def _tells(document: CalibrationDocument) -> Iterator[Item]:
         rows = tuple(
             (
                 one.cell + (" (held out)" if one.is_held_out else ""),
-                *(f"{value:+.3f}" for value in one.slopes),
+                *(f"{round(value, 3) + 0.0:+.3f}" for value in one.slopes),
             )
             for one in document.sensitivities
         )

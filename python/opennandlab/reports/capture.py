@@ -25,7 +25,7 @@ def report(document: CaptureDocument) -> Report:
         title=f"Capture of {document.name}",
         headlines=(
             Headline("requests", number(document.requests)),
-            Headline("of these reads", f"{100 * reads / document.requests:.1f}", "%"),
+            Headline("reads among them", f"{100 * reads / document.requests:.1f}", "%"),
             Headline("data", size(document.bytes)),
             Headline("from first to last arrival", span(document.span_s)),
         ),
@@ -54,21 +54,23 @@ def plots(document: CaptureDocument) -> Iterator[Plot]:
     edges.append(max(document.span_s, edges[-1] or 0.0))
     for name, title, axis, values in (
         ("throughput", "Throughput", "throughput, MB/s", [one.mb_s for one in document.steps]),
-        ("queue-depth", "Queue depth", "outstanding requests, mean while there are any",
+        ("queue-depth", "Queue depth", "requests outstanding, mean",
          [one.queue_depth for one in document.steps]),
     ):  # fmt: skip
         if any(value is not None for value in values):
             line = Series(title, edges, [*values, values[-1]], "steps")
             note = f"Steps of {number(document.step_s)} s."
+            if name == "queue-depth":
+                note += " The mean leaves out the time without any; a step between such is a point."
             yield Plot(name, title, times, Axis(axis, zero=True), (line,), note)
 
 
 def streams(document: CaptureDocument) -> Table:
     """Return the streams, the most frequent first."""
     shown, rest = document.streams[:STREAMS_MAX], document.streams[STREAMS_MAX:]
-    rows = [(one.label, one.count, 100 * one.share) for one in shown]
+    rows = [(one.label, one.count, f"{100 * one.share:.2f}") for one in shown]
     if rest:
-        left = (sum(one.count for one in rest), 100 * sum(one.share for one in rest))
+        left = (sum(one.count for one in rest), f"{100 * sum(one.share for one in rest):.2f}")
         rows.append((f"{len(rest)} others", *left))
     note = (
         f"Requests that start where one of the last {document.window} of the same volume and "

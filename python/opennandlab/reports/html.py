@@ -78,13 +78,13 @@ def template() -> Markup:
 
 
 def _drawn(*, is_static: bool) -> Callable[[Item, int, str], Markup]:
-    """Return what draws an item of a chapter below a heading."""
+    """Return what draws an item of a chapter below a heading, with a title of some level."""
     from markupsafe import Markup
 
-    def drawn(item: Item, place: int, heading: str) -> Markup:
+    def drawn(item: Item, place: int, heading: str, level: int = 3) -> Markup:
         # A heading is not said twice.
         text = _item(
-            item, f"c{place}-{item.id}", is_titled=item.title == heading, is_static=is_static
+            item, f"c{place}-{item.id}", level, is_titled=item.title == heading, is_static=is_static
         )
         return Markup(text)  # noqa: S704 (made by our own templates)
 
@@ -174,7 +174,7 @@ def _json(data: object) -> str:
     return FOREIGN.sub("&lt;", text).replace("<", "\\u003c")
 
 
-def _item(item: Item, anchor: str, *, is_titled: bool, is_static: bool) -> str:
+def _item(item: Item, anchor: str, level: int, *, is_titled: bool, is_static: bool) -> str:
     if isinstance(item, Table):
         return _table(item, anchor, is_titled=is_titled)
     from markupsafe import Markup
@@ -185,6 +185,7 @@ def _item(item: Item, anchor: str, *, is_titled: bool, is_static: bool) -> str:
         .get_template("figure.html.j2")
         .render(
             anchor=anchor,
+            level=level,
             is_titled=is_titled,
             figure=item,
             depth=isinstance(item, Relief) and item.shape != "bands",

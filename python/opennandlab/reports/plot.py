@@ -122,6 +122,9 @@ def plots(document: ResultDocument) -> Iterator[Plot]:
             if any(value for line in lines for value in line.y):
                 name = title.lower().replace(" ", "-").replace("/", "")
                 label = y.label.replace(" blocks", f" {block_words(document)}")
+                # A line alone has no legend to say which it is.
+                if len(lines) == 1 < len(members) and lines[0].name not in label:
+                    label = f"{lines[0].name} {label}"
                 lines += tuple(_theory(document, x)) if "waf" in dict(members) else ()
                 yield Plot(name, title, Axis(axis[1]), replace(y, label=label), lines)
     tail = _tail(document)

@@ -43,7 +43,8 @@ def report(document: ServedDocument) -> Report:
         f"served for {span(run.wall_ns * 1e-9)} with timing {document.timing}, "
         f"connections: {run.accepted}, seed {document.seed}"
     )
-    return Report(chapter.title, lead, (chapter,), foot=f"digest {document.digest}", kind="served")
+    foot = f"digest {document.digest}"
+    return Report(chapter.title, lead, (chapter,), foot=foot, kind="served drive")
 
 
 def percentiles(document: ServedDocument) -> Iterator[Plot]:
@@ -83,7 +84,8 @@ def tables(document: ServedDocument) -> Iterator[Table]:
 
 
 def _words(key: str) -> str:
-    return key.replace("_us_max", ", µs, max").replace("_", " ")
+    words = key.replace("_us_max", ", µs, max").split("_")
+    return " ".join(one.upper() if one in {"fua", "waf"} else one for one in words)
 
 
 def _cell(value: object) -> Cell:

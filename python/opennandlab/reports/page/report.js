@@ -5,6 +5,8 @@ const LIVE_MAX = 6;
 const live = [];
 const inView = new Set();
 const dark = matchMedia('(prefers-color-scheme: dark)');
+const narrowed = matchMedia('(max-width: 639.98px)');
+const drawnFor = () => `${dark.matches} ${narrowed.matches}`;
 
 function coloured(value, style) {
   if (typeof value === 'string')
@@ -40,11 +42,12 @@ function draw(figure) {
     live.push(figure);
   }
   figure.dataset.state = 'drawing';
+  figure.dataset.look = drawnFor();
   const style = getComputedStyle(document.documentElement);
   const made = JSON.parse(document.getElementById(figure.dataset.figure).textContent);
   const {data, layout, narrow} = {...made, data: coloured(made.data, style), layout: coloured(made.layout, style)};
   layout.template = coloured(JSON.parse(document.getElementById('template').textContent), style);
-  if (document.documentElement.clientWidth < 640) {
+  if (narrowed.matches) {
     layout.template.layout.font.size = 11;
     for (const [path, value] of Object.entries(narrow)) put(layout, path, value);
   }
@@ -66,7 +69,9 @@ document.addEventListener('toggle', hint, true);
 
 // On a phone the set-up of a test is two screens long: it is folded there, and printed as a whole.
 const setUps = [...document.querySelectorAll('.set-up[open]')];
-if (document.documentElement.clientWidth < 640) setUps.forEach(part => { part.open = false; });
+const foldSetUps = () => setUps.forEach(part => { part.open = !narrowed.matches; });
+if (narrowed.matches) foldSetUps();
+narrowed.addEventListener('change', foldSetUps);
 addEventListener('beforeprint', () => setUps.forEach(part => { part.open = true; }));
 
 const watcher = new IntersectionObserver(entries => {
@@ -76,12 +81,15 @@ const watcher = new IntersectionObserver(entries => {
   }
 }, {rootMargin: '500px 0px'});
 document.querySelectorAll('figure[data-figure]').forEach(figure => watcher.observe(figure));
-dark.addEventListener('change', () => {
-  document.querySelectorAll('figure[data-state=drawn]').forEach(figure => {
-    settle(figure);
-    if (inView.has(figure)) draw(figure);
-  });
+// Colours, and the layout of a narrow screen, are chosen when a figure is drawn. What changes for a
+// moment only, as when a browser takes a picture of a page, leaves them alone.
+const redraw = () => document.querySelectorAll('figure[data-state=drawn]').forEach(figure => {
+  if (figure.dataset.look === drawnFor()) return;
+  settle(figure);
+  if (inView.has(figure)) draw(figure);
 });
+dark.addEventListener('change', redraw);
+narrowed.addEventListener('change', () => setTimeout(redraw, 50));
 addEventListener('beforeprint', () => {
   if (document.body.dataset.print === 'numbers') document.querySelectorAll('details').forEach(part => { part.open = true; });
 });

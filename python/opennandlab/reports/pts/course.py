@@ -72,7 +72,7 @@ def by_fills(capacity_bytes: float) -> Across:
     def place(cell: pts.Cell) -> Number:
         return cell.written_bytes / capacity_bytes
 
-    return Across("drive fills (user capacities written since the purge)", place)
+    return Across("drive fills (user capacities) since the purge", place)
 
 
 def plot(  # noqa: PLR0913 (half of them by name)

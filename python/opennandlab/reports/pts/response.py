@@ -222,7 +222,7 @@ def levels(histograms: Sequence[pts.Histogram], suffix: str = "") -> Table:
         in_ms = (None if ns is None else ns * 1e-6 for ns in times)
         rows.append((histogram.title, float(found.count), *in_ms))
     names = map(_percentile, LEVELS)
-    heads = ("", "requests", "ART, ms", *(f"{name}, ms" for name in names), "MRT, ms")
+    heads = ("histogram", "requests", "ART, ms", *(f"{name}, ms" for name in names), "MRT, ms")
     note = tables.MISSING if any(None in row for row in rows) else ""
     return Table(f"confidence-levels{suffix}", "Confidence levels", heads, tuple(rows), note)
 

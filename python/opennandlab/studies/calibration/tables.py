@@ -76,7 +76,7 @@ class Measured:
     sources: list[str]
     digest: str
     targets: list[Target]
-    table: tuple[str, str, str] = ("cells", "Cells", "MB/s; 1; us")
+    table: tuple[str, str, str] = ("cells", "Cells", "MB/s, WAF or µs")
     warnings: list[str] = field(default_factory=list)
     document: PtsDocument | None = None
 
