@@ -211,7 +211,7 @@ def test_latencies_are_shown_in_milliseconds() -> None:
 
 def test_percentiles_share_a_table_that_says_once_why_one_is_missing() -> None:
     shown = table(chapter("latency"), "percentiles")
-    assert shown.columns == ("", "requests", "99.999 %, ms")
+    assert shown.columns == ("cell", "requests", "99.999 %, ms")
     assert [row[0] for row in shown.rows][:2] == ["0.5 KiB 0/100", "4 KiB 0/100"]
     assert all(isinstance(row[1], float) and row[1] > 0 for row in shown.rows)
     assert {row[2] for row in shown.rows} == {None}

@@ -192,7 +192,7 @@ def _folded(document: pts.PtsDocument, blocks: Sequence[pts.Table], tail: tuple[
         note = MISSING
     elif few:
         note = f"n/a: {UNSTATED}" + ("." if few == {False} else f"; or {MISSING[5:]}")
-    heads = ("", "requests", *(f"{TAILS[name]}, ms" for name in names))
+    heads = ("cell", "requests", *(f"{TAILS[name]}, ms" for name in names))
     return Table(f"{kind}percentiles{of}", f"Percentiles {what}", heads, tuple(rows), note)
 
 
