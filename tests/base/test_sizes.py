@@ -65,5 +65,5 @@ def test_sizes_of_tables(data: st.DataObject, number: str, unit: str) -> None:
     if 512 <= exact <= 64 * MIB and exact % 512 == 0:
         assert csv.cells(table, "t.csv", None)[0].block_bytes == exact
     else:
-        with pytest.raises(ResultError, match="not a (request )?size"):
+        with pytest.raises(ResultError, match=r"not a (request )?size"):
             csv.cells(table, "t.csv", None)

@@ -325,7 +325,9 @@ def test_what_is_wrong_in_a_csv_file_is_told(tmp_path: Path, text: str, said: st
 def test_what_cannot_be_drawn_is_refused_before(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text(CSV, encoding="utf-8")
     given = str(tmp_path / "p.csv")
-    assert "accepted file extensions" in run("plot", given, "--output", str(tmp_path / "a.gif"), code=2)
+    assert "accepted file extensions" in run(
+        "plot", given, "--output", str(tmp_path / "a.gif"), code=2
+    )
     assert "overwritten" in run("plot", given, "--output", given, code=2)
     assert "No such file" in run("plot", "none.csv", "--output", str(tmp_path / "a.svg"), code=2)
     (tmp_path / "other.json").write_text('{"schema": "opennandlab.result/1"}', encoding="utf-8")

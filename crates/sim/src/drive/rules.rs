@@ -531,36 +531,29 @@ const OF_CUTS: &[Rule<DeviceConfig>] = &[
         Some(uncut(&format!("{why}; with `{name}` {lacks}")))
     }),
     ("ftl.placement", |it| {
-        let why = "the handle of a block is not kept in the flash";
-        (!it.ftl.placement.is_none()).then(|| uncut(why))
+        let is_given = !it.ftl.placement.is_none();
+        is_given.then(|| uncut("the handle of a block is not kept in the flash"))
     }),
     ("ftl.allocation", |it| {
-        let why = "an erase does not wait for the programs of other dies with the scheduler \
-                   `out_of_order`; accepted for `controller.scheduler`: in_order, priority";
+        let why = "an erase does not wait for programs of other dies with `controller.scheduler` \
+                   out_of_order; accepted: in_order, priority";
         (it.ftl.allocation.is_dynamic() && !it.needs_full()).then(|| uncut(why))
     }),
     ("ftl.slc_cache", |it| {
-        let by = if it.ftl.allocation.is_dynamic() {
-            "ftl.allocation dynamic"
-        } else if matches!(it.ftl.parity, Some(Parity::Dies(_))) {
-            "ftl.parity die_stripe"
-        } else {
-            return None;
-        };
-        let why = "behind some cuts a mount finds older data than was flushed";
-        it.ftl.has_slc_cache().then(|| uncut(&format!("with {by} {why}")))
+        let is_striped = matches!(it.ftl.parity, Some(Parity::Dies(_)));
+        let why = "with ftl.allocation dynamic or ftl.parity die_stripe, a mount may find old data";
+        let is_refused = is_striped || it.ftl.allocation.is_dynamic();
+        (is_refused && it.ftl.has_slc_cache()).then(|| uncut(why))
     }),
     ("ftl.collection", |it| {
-        let why = "behind some mounts a burst opens more blocks than the reserve holds";
+        let why = "a burst after a mount can open more blocks than the reserve holds";
         matches!(it.ftl.collection, CollectionConfig::Bursts(_)).then(|| uncut(why))
     }),
     ("power.plp", |it| {
         let has_capacitors = it.power.as_ref().is_some_and(PowerLossConfig::has_capacitors);
-        (it.host.power_loss_protected && !has_capacitors).then(|| {
-            "`host.power_loss_protected` takes what is in memory for safe: set \
-             `power.plp.energy_mj`, or switch it off"
-                .into()
-        })
+        let why = "`host.power_loss_protected` takes what is in memory for safe: set \
+                   `power.plp.energy_mj`, or switch it off";
+        (it.host.power_loss_protected && !has_capacitors).then(|| why.into())
     }),
     ("ftl.allocation", |it| has_holes(it).then(|| uncut("superblocks with holes are not mounted"))),
     ("ftl.gc_reserve_blocks", |it| {
@@ -593,9 +586,7 @@ const OF_CUTS: &[Rule<DeviceConfig>] = &[
             .then(|| uncut(why))
     }),
     ("nand.failures", |it| {
-        it.nand.failures.is_some().then(|| {
-            "blocks that fail are not told from interrupted ones after a cut; leave it out".into()
-        })
+        it.nand.failures.as_ref().map(|_| "after a cut they look like interrupted blocks".into())
     }),
 ];
 
