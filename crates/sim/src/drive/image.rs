@@ -77,7 +77,7 @@ pub enum ImageError {
     },
     /// The contents that the header announces after the body are missing.
     #[error(
-        "the image is cut off: what its pages hold, which its header promises behind byte {end}, \
+        "the image is cut off: what its pages hold, which its header announces after byte {end}, \
          is missing"
     )]
     Contents {
