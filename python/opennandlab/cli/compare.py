@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from opennandlab.comparing.side import Side
     from opennandlab.documents.comparison import Row
 
-# Where no terminal and no COLUMNS states how wide a line may be.
+# Columns of a line if neither a terminal nor COLUMNS states them.
 WIDTH = 100
 # Keys that differ: of more the first are shown, and the page has all.
 KEYS_MAX = 20

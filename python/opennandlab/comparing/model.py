@@ -123,7 +123,7 @@ def differing(
 
 
 def remarks(text: str, holds: Sequence[bool], remedy: str = "") -> Iterator[Remark]:
-    """Yield a sentence about the documents of which it holds; nothing where there are none."""
+    """Yield a sentence about the documents of which it holds; nothing if there are none."""
     places = tuple(place for place, one in enumerate(holds) if one)
     if places:
         yield Remark(text, places, remedy)

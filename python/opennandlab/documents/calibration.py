@@ -214,7 +214,7 @@ class CalibrationDocument(Record, frozen=True, kw_only=True):
         fitted: Errors of the cells that were fitted.
         held_out: Errors of the cells that were not; `null` where none were held out.
         fitted_before: RMS error of the fitted cells before, in percent.
-        held_out_before: The same of the held-out cells; `null` where there are none.
+        held_out_before: The same of the held-out cells; `null` if there are none.
         verdict: `fits`, or `no variant fits` where the RMS error of the fitted cells exceeds 15 %;
             `null` without a free key.
         variants: Combinations of the keys that were chosen among values, in order; `null` without

@@ -25,7 +25,7 @@ class Row(Record, frozen=True, kw_only=True):
             zero.
         low: Lower ends of intervals, or least rounds of means; absent where none is known.
         high: Upper ends.
-        best: Places from 0 of the best document and of those that cannot be told from it: by
+        best: Places from 0 of the best document and of those not distinguished from it: by
             rounding, by chance, or since intervals overlap. `null` where no direction is known,
             where best and worst cannot be distinguished, and for more than half of the documents.
         worst: Places of the worst, likewise.
@@ -141,7 +141,7 @@ class Comparison(Record, frozen=True, kw_only=True):
         like: Whether they may be compared.
         reasons: Why they may not.
         warnings: What a reader of the deltas should know.
-        models: Documents of other model versions than the first; absent where there are none.
+        models: Documents of other model versions than the first; absent if there are none.
         metrics: Figures by dotted path.
         errors: Of each simulated document against the one that was measured elsewhere; absent where
             there is none.

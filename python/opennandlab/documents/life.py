@@ -206,7 +206,7 @@ class DriveLifeTest(Record, frozen=True, kw_only=True):
         bits_to_show: Bits without an error that would show the limit at 95 %.
         passed: Whether the drive took TBW, its UBER is within the limit, and no cut showed a fault.
         warnings: What the test and its read-back warned of.
-        cuts: What power cuts did; absent where there were none.
+        cuts: What power cuts did; absent if there were none.
     """
 
     schema: Literal["opennandlab.drive-life/1"]

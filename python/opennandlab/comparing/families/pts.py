@@ -304,7 +304,7 @@ def _order(path: str) -> int:
 
 
 def _is_main(path: str, table: str | None) -> bool:
-    """Return whether a number is shown: a cell is where its table is, or where no table is."""
+    """Return whether a number is shown: a cell is if its table is shown, or none is."""
     return "[" not in path or table in {None, path.partition("[")[0]}
 
 

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from opennandlab import _core
 from opennandlab.base import logs
+from opennandlab.base.errors import InternalError
 from opennandlab.documents.record import JsonObject
 from opennandlab.store import Entry, Outcome
 from opennandlab.studies.sweeps.definition import Cell, Sweep
@@ -53,13 +54,14 @@ class NoStore:
 
     def add(self, entries: Sequence[Entry]) -> object:
         """Refuse points."""
-        raise NotImplementedError
+        raise InternalError(f"{len(entries)} points of a sweep that stores nothing")
 
     def note_sweep(
         self, name: str, definition: JsonObject, members: Sequence[tuple[str, Mapping[str, Scalar]]]
     ) -> None:
         """Refuse a sweep."""
-        raise NotImplementedError
+        reason = f"`{name}`, {len(members)} points of {list(definition)}, is not to be stored"
+        raise InternalError(reason)
 
     def outcomes(self, keys: Iterable[str]) -> Mapping[str, Outcome]:
         """Return that no point is there."""

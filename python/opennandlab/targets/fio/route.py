@@ -38,7 +38,7 @@ class Counts:
 
 
 def counts_of(device: int, root: Path = ROOT) -> Counts | None:
-    """Return the counters of a block device or partition; None where there are none.
+    """Return the counters of a block device or partition; None if there are none.
 
     Args:
         device: Its number, as `st_dev` of a file on it or `st_rdev` gives it.
